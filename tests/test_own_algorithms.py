@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -392,6 +393,47 @@ def test_a_sweep_uses_worker_processes(silly: str, anabranch: Run, tmp_path: Pat
     (tmp_path / "killed.toml").write_text(plan.format('"min-rtt", "killed:Mine"'), "utf-8")
     done = anabranch("sweep", "killed.toml", "--jobs", 1)
     assert "the process that made this run ended (by signal 9)" in done.stderr + done.stdout
+
+
+ORDERED = """\
+    import anabranch
+    import beside_the_plan
+
+
+    class FirstOf(anabranch.Scheduler):
+        def decide(self, view, trigger):
+            return view.candidates[0]
+
+
+    class LastOf(anabranch.Scheduler):
+        def decide(self, view, trigger):
+            return view.candidates[-1]
+"""
+
+
+def test_a_module_is_found_beside_the_plan(anabranch: Run, answer: Callable[..., Any], tmp_path: Path) -> None:
+    """A shipped scenario has no folder, and where the command runs another module has that name."""
+    study, elsewhere = tmp_path / "study", tmp_path
+    study.mkdir()
+    write(study, "ordered", ORDERED)
+    write(study, "beside_the_plan", "NOTHING = None\n")
+    write(elsewhere, "ordered", "raise RuntimeError('not this one')\n")
+    (study / "plan.toml").write_text(
+        'schema = 1\nquestion = "?"\nscenario = "bulk/two-paths"\nseeds = 1\n[set]\nduration = "2 s"\n'
+        '[vary]\n"transport.scheduler" = ["ordered:FirstOf", "ordered:LastOf"]\n',
+        "utf-8",
+    )
+    done = anabranch("sweep", study / "plan.toml", "--strict")
+    assert done.returncode == 0, done.stderr
+    assert "2 runs made" in done.stdout
+    # A change of what the module imports from its folder makes other runs.
+    write(study, "beside_the_plan", "NOTHING = ()\n")
+    assert answer("plan", "show", study / "plan.toml")["missing"] == 2
+    (study / "ordered.py").unlink()
+    (elsewhere / "ordered.py").unlink()
+    missing = anabranch("plan", "show", study / "plan.toml")
+    assert missing.returncode == 2
+    assert f"expected ordered.py in {study} or {elsewhere}" in missing.stderr
 
 
 @pytest.mark.slow

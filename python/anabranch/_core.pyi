@@ -671,6 +671,9 @@ class Scenario:
     @property
     def own_algorithms(self) -> list[tuple[str, str]]:
         """The algorithms that are not built in: kind, as in ``scheduler``, and name."""
+    @property
+    def module_folders(self) -> list[Path]:
+        """The folders in which their modules are looked for before the current directory."""
     def portable(self) -> tuple[str, list[tuple[str, bytes]]]:
         """The resolved scenario, which names its files relative to itself, and these files."""
     def videos(self) -> list[dict[str, Any]]:
@@ -802,9 +805,14 @@ class Testbed:
     def __exit__(self, *exception: object) -> None: ...
 
 def load(
-    text: str, *, name: str, directory: str | PathLike[str] | None, overrides: Sequence[tuple[str, str]]
+    text: str,
+    *,
+    name: str,
+    directory: str | PathLike[str] | None,
+    overrides: Sequence[tuple[str, str]],
+    modules: str | PathLike[str] | None = None,
 ) -> Scenario:
-    """Reads and checks a scenario's text; trace files are looked up in the directory."""
+    """Reads and checks a scenario's text; files are looked up in the directory, modules there, then in ``modules``."""
 
 def load_dictionary(table: Mapping[str, Any], *, name: str, overrides: Sequence[tuple[str, str]]) -> Scenario:
     """The same for a scenario given as a dictionary; its mistakes name keys, such as ``session[0].video``."""

@@ -11,9 +11,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMapping};
 use std::path::PathBuf;
 
-/// A checked scenario.
+/// A checked scenario, and the folders in which the modules of its own algorithms are looked for first.
 #[pyclass(frozen)]
-pub struct Scenario(pub(crate) anabranch_scenario::Scenario);
+pub struct Scenario(pub(crate) anabranch_scenario::Scenario, Vec<PathBuf>);
 
 #[pymethods]
 impl Scenario {
@@ -39,6 +39,12 @@ impl Scenario {
     #[getter]
     fn own_algorithms<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         names_of(py, &self.0)
+    }
+
+    /// The folders in which their modules are looked for before the current directory.
+    #[getter]
+    fn module_folders(&self) -> Vec<PathBuf> {
+        self.1.clone()
     }
 
     /// The resolved scenario, which names its files relative to itself, and these files.
@@ -81,21 +87,23 @@ fn describe<'py>(py: Python<'py>, video: &Video) -> PyResult<Bound<'py, PyDict>>
     Ok(about)
 }
 
-/// Reads and checks a scenario's text.
+/// Reads and checks a scenario's text. Modules of own algorithms are looked for in the directory, and then in `modules`.
 #[pyfunction]
-#[pyo3(signature = (text, *, name, directory, overrides))]
+#[pyo3(signature = (text, *, name, directory, overrides, modules = None))]
 pub fn load(
     py: Python<'_>,
     text: &str,
     name: &str,
     directory: Option<PathBuf>,
     overrides: Vec<(String, String)>,
+    modules: Option<PathBuf>,
 ) -> PyResult<Scenario> {
+    let folders: Vec<PathBuf> = directory.clone().into_iter().chain(modules).collect();
     // A recorded rate may be a long file: other threads go on meanwhile.
-    let external = external(directory.clone());
+    let external = external(folders.clone());
     let loaded =
         py.detach(|| anabranch_scenario::load_with(text, name, directory.as_deref(), &overrides, Some(&external)));
-    loaded.map(Scenario).map_err(|e| refused(&e))
+    loaded.map(|scenario| Scenario(scenario, folders)).map_err(|e| refused(&e))
 }
 
 /// The same for a scenario given as a dictionary, with mistakes that name keys.
@@ -107,8 +115,8 @@ pub fn load_dictionary(
     overrides: Vec<(String, String)>,
 ) -> PyResult<Scenario> {
     let text = document_text(table, name)?;
-    let loaded = anabranch_scenario::load_dictionary(&text, name, &overrides, Some(&external(None)));
-    loaded.map(Scenario).map_err(|e| refused(&e))
+    let loaded = anabranch_scenario::load_dictionary(&text, name, &overrides, Some(&external(Vec::new())));
+    loaded.map(|scenario| Scenario(scenario, Vec::new())).map_err(|e| refused(&e))
 }
 
 /// A mistake of the caller's, in one line.

@@ -75,7 +75,7 @@ def kind_of(name: str) -> str:
         if kind is None:
             bases = ", ".join(f"anabranch.{base.__name__}" for base in BASES.values())
             raise InputError(f"`{name}` has none of the bases {bases}")
-        loading.make(kind, name, None, {})
+        loading.make(kind, name, (), {})
     except loading.RefusalError as refusal:
         raise InputError(str(refusal.args[1])) from None
     return kind

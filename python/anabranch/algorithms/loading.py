@@ -1,7 +1,7 @@
 """From the name of an algorithm in a scenario to an object of its class.
 
 A name is ``module:Class``, or what a decorator registered in this process. Modules are looked for beside the scenario,
-in the current directory, and where Python looks.
+beside the plan that has it, in the current directory, and where Python looks.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib.machinery
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -91,13 +91,19 @@ def is_registered(kind: str, name: str) -> bool:
     return (kind, name) in _registered
 
 
-def make(kind: str, name: str, directory: Path | None, options: Mapping[str, Any]) -> Algorithm:
+def make(kind: str, name: str, folders: Sequence[Path], options: Mapping[str, Any]) -> Algorithm:
     """An object of the class of that name.
+
+    Args:
+        kind: What it is, such as ``scheduler``.
+        name: ``module:Class``, or what a decorator registered.
+        folders: Where the module is looked for first.
+        options: Arguments of the constructor.
 
     Raises:
         RefusalError: The module, the class or an option is wrong.
     """
-    cls = find(kind, name, directory)
+    cls = find(kind, name, folders)
     check_options(name, cls, options)
     try:
         return cls(**options)
@@ -106,7 +112,7 @@ def make(kind: str, name: str, directory: Path | None, options: Mapping[str, Any
         raise RefusalError("name", f"`{name}` cannot be made: {type(error).__name__}: {error}{place}") from None
 
 
-def find(kind: str, name: str, directory: Path | None = None) -> type[Algorithm]:
+def find(kind: str, name: str, folders: Sequence[Path] = ()) -> type[Algorithm]:
     """The class of that name.
 
     Raises:
@@ -115,19 +121,19 @@ def find(kind: str, name: str, directory: Path | None = None) -> type[Algorithm]
     registered = _registered.get((kind, name))
     if registered is not None:
         return registered
-    cls = locate(name, directory)
+    cls = locate(name, folders)
     _check_class(kind, name, cls)
     return cls  # type: ignore[return-value]
 
 
-def locate(name: str, directory: Path | None = None) -> object:
+def locate(name: str, folders: Sequence[Path] = ()) -> object:
     """What ``module:Class`` names, of whatever kind.
 
     Raises:
         RefusalError: There is none, or its module cannot be imported.
     """
     module_name, _, class_name = name.partition(":")
-    module = _import(name, module_name, directory)
+    module = _import(name, module_name, folders)
     cls = getattr(module, class_name, None)
     if cls is None:
         nearest = _core.nearest(class_name, [known for known in vars(module) if not known.startswith("_")])
@@ -176,10 +182,10 @@ def check_options(name: str, cls: type[Algorithm], options: Mapping[str, Any]) -
         raise RefusalError("name", f"`{name}` needs the option{'s' if len(absent) > 1 else ''} {', '.join(absent)}")
 
 
-def _import(name: str, module_name: str, directory: Path | None) -> ModuleType:
-    with _looking_in(directory), _without_bytecode():
+def _import(name: str, module_name: str, folders: Sequence[Path]) -> ModuleType:
+    with _looking_in(folders), _without_bytecode():
         try:
-            _forget_namesake(module_name, directory)
+            _forget_namesake(module_name, folders)
             module = importlib.import_module(module_name)
             version = _version(module)
             # In a notebook the file is edited between two runs, and the run is to be that of the file.
@@ -189,8 +195,8 @@ def _import(name: str, module_name: str, directory: Path | None) -> ModuleType:
             return module
         except ModuleNotFoundError as error:
             if error.name is not None and (module_name == error.name or module_name.startswith(error.name + ".")):
-                looked_in = " or ".join(dict.fromkeys(str(place) for place in places(directory)))
-                nearest = _core.nearest(module_name, [path.stem for p in places(directory) for path in p.glob("*.py")])
+                looked_in = " or ".join(map(str, places(folders)))
+                nearest = _core.nearest(module_name, [path.stem for p in places(folders) for path in p.glob("*.py")])
                 hint = f"; did you mean `{nearest}`?" if nearest else f"; expected {module_name}.py in {looked_in}"
                 raise RefusalError("name", f"`{name}`: there is no module `{module_name}`{hint}") from None
             raise RefusalError("name", f"`{name}`: {type(error).__name__}: {error}{_place(error)}") from None
@@ -198,12 +204,12 @@ def _import(name: str, module_name: str, directory: Path | None) -> ModuleType:
             raise RefusalError("name", f"`{name}`: {type(error).__name__}: {error}{_place(error)}") from None
 
 
-def _forget_namesake(module_name: str, directory: Path | None) -> None:
+def _forget_namesake(module_name: str, folders: Sequence[Path]) -> None:
     """Another folder's module of the same name makes way for the one that is found here."""
     loaded = getattr(sys.modules.get(module_name), "__file__", None)
     if loaded is None or "." in module_name:
         return
-    here = importlib.machinery.PathFinder.find_spec(module_name, [str(place) for place in places(directory)])
+    here = importlib.machinery.PathFinder.find_spec(module_name, [str(place) for place in places(folders)])
     if here is not None and here.origin is not None and Path(here.origin).resolve() != Path(loaded).resolve():
         del sys.modules[module_name]
         _imported.pop(module_name, None)
@@ -224,17 +230,17 @@ def _version(module: ModuleType) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
-def places(directory: Path | None) -> list[Path]:
+def places(folders: Sequence[Path]) -> list[Path]:
     """Where modules are looked for before Python's own places."""
-    # The scenario's own directory first: a run must not depend on where it is started more than it has to.
-    return ([Path(directory).resolve()] if directory is not None else []) + [Path.cwd()]
+    # The scenario's own folder first: a run must not depend on where it is started more than it has to.
+    return list(dict.fromkeys([*(Path(folder).resolve() for folder in folders), Path.cwd()]))
 
 
 @contextmanager
-def _looking_in(directory: Path | None) -> Iterator[None]:
-    """Lets Python find modules beside the scenario and in the current directory, while it imports one."""
+def _looking_in(folders: Sequence[Path]) -> Iterator[None]:
+    """Lets Python find modules in these folders and in the current directory, while it imports one."""
     before = list(sys.path)
-    sys.path[:0] = [str(place) for place in places(directory)]
+    sys.path[:0] = [str(place) for place in places(folders)]
     # A module that was written a moment ago is not in the finder's list of files yet.
     importlib.invalidate_caches()
     try:

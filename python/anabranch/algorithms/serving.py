@@ -39,7 +39,7 @@ def import_anew(algorithms: Sequence[tuple[str, str]], directory: Path | None) -
 def _find(kind: str, name: str, directory: Path | None) -> type[Algorithm]:
     option = kind.replace("_", "-")
     try:
-        cls = loading.find(kind, name, directory)
+        cls = loading.find(kind, name, _folders(directory))
         loading.check_options(name, cls, {})
     except loading.RefusalError as refusal:
         raise _core.InputError(f"--{option}: {refusal.args[1]}") from None
@@ -48,10 +48,15 @@ def _find(kind: str, name: str, directory: Path | None) -> type[Algorithm]:
     return cls
 
 
+def _folders(directory: Path | None) -> list[Path]:
+    """Where modules are looked for before the current directory: beside the configuration file."""
+    return [] if directory is None else [directory]
+
+
 def _forget(names: Sequence[str], directory: Path | None) -> dict[str, ModuleType]:
     """Lets the next import read the files of the authors' modules; returns what was imported before."""
     named = {name.partition(":")[0].partition(".")[0] for name in names}
-    places = {place.resolve() for place in loading.places(directory)}
+    places = {place.resolve() for place in loading.places(_folders(directory))}
     tops = {module.partition(".")[0] for module in sys.modules}
     own = {top for top in tops if top not in _KEPT and (top in named or _home(top) in places)}
     forgotten = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in own}

@@ -14,7 +14,7 @@ def of_scenario(scenario: _core.Scenario) -> list[tuple[str, bytes]]:
     """Names and contents of the modules of a scenario's own algorithms, and of what they import from beside them."""
     found: dict[str, bytes] = {}
     for kind, name in scenario.own_algorithms:
-        module = loading.module_of(loading.find(kind, name))
+        module = loading.module_of(loading.find(kind, name, scenario.module_folders))
         if module is not None:
             _collect(module, _root(module), found)
     return sorted(found.items())

@@ -33,6 +33,7 @@ class Condition:
         overrides: Its overrides; a text may contain ``{seed}``.
         digest: That of the scenario with its files, if it is the same for all seeds.
         engine: What makes its runs.
+        modules: Where modules of own algorithms are looked for besides: the plan's folder.
     """
 
     labels: Mapping[str, Label]
@@ -40,6 +41,7 @@ class Condition:
     overrides: Overrides
     digest: str | None
     engine: Engine = SIMULATION
+    modules: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Run:
         Raises:
             InputError: A file of it changed since its key was computed.
         """
-        scenario, digest = _load(self.condition.scenario, self.overrides)
+        scenario, digest = _load(self.condition.scenario, self.overrides, self.condition.modules)
         if digest != self.digest:
             raise InputError(f"{self.condition.scenario}: this or a file that it names changed meanwhile; start again")
         return scenario
@@ -108,9 +110,9 @@ class Run:
 
 
 @lru_cache(maxsize=_LOADED)
-def _load(scenario: str, overrides: Overrides) -> tuple[_core.Scenario, str]:
+def _load(scenario: str, overrides: Overrides, modules: Path | None) -> tuple[_core.Scenario, str]:
     """A scenario with its digest."""
-    loaded = reading.load(scenario, overrides)
+    loaded = reading.load(scenario, overrides, modules)
     return loaded, keys.of_scenario(loaded)
 
 
@@ -153,7 +155,7 @@ def _check_given(plan: Plan, scenario: str, first: Sequence[Point]) -> None:
     for number in range(len(plan.given)):
         some = replace(plan, given=plan.given[: number + 1])
         try:
-            _load(scenario, with_seed(_overrides(some, first), plan.seeds[0]))
+            _load(scenario, with_seed(_overrides(some, first), plan.seeds[0]), plan.folder)
         except OSError as error:
             key, value = plan.given[number]
             raise InputError(f"--set {key}={value}: {error}") from error
@@ -161,7 +163,7 @@ def _check_given(plan: Plan, scenario: str, first: Sequence[Point]) -> None:
 
 def _try(plan: Plan, way: tuple[str, ...], scenario: str, overrides: Overrides) -> None:
     try:
-        _load(scenario, with_seed(overrides, plan.seeds[0]))
+        _load(scenario, with_seed(overrides, plan.seeds[0]), plan.folder)
     except (InputError, OSError) as error:
         raise plan.document.mistake(way, str(error)) from error
 
@@ -186,7 +188,7 @@ def of_plan(plan: Plan) -> Iterator[Condition]:
         digest = None
         if not plan.draws and not variation.follows_seed(overrides):
             digest = _digest(plan, labels, scenario, overrides)
-        yield Condition(labels, scenario, overrides, digest, engine)
+        yield Condition(labels, scenario, overrides, digest, engine, plan.folder)
 
 
 def _build_of_kernel(plan: Plan) -> Overrides:
@@ -216,14 +218,14 @@ def with_more(plan: Plan, condition: Condition, overrides: Overrides) -> Conditi
     whole = (*condition.overrides, *overrides)
     if condition.digest is None:
         # One seed tells whether they are accepted.
-        _load(condition.scenario, with_seed(whole, plan.seeds[0]))
+        _load(condition.scenario, with_seed(whole, plan.seeds[0]), condition.modules)
         return replace(condition, overrides=whole)
-    return replace(condition, overrides=whole, digest=_load(condition.scenario, whole)[1])
+    return replace(condition, overrides=whole, digest=_load(condition.scenario, whole, condition.modules)[1])
 
 
 def _digest(plan: Plan, labels: Mapping[str, Label], scenario: str, overrides: Overrides) -> str:
     try:
-        return _load(scenario, overrides)[1]
+        return _load(scenario, overrides, plan.folder)[1]
     except (InputError, OSError) as error:
         where = ", ".join(f"{key}={value}" for key, value in labels.items())
         raise InputError(f"{plan.document.path}: {error} (with {where})") from error

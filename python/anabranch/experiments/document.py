@@ -14,6 +14,8 @@ from anabranch.system import regular
 
 _T = TypeVar("_T")
 
+_OVERRIDE = "--set "
+
 Way = tuple[str, ...]
 """The keys from the top of a text to a value; positions in lists are keys, too."""
 
@@ -71,6 +73,9 @@ class Document:
 
     def mistake(self, way: Way, message: str) -> InputError:
         """What is wrong with what is written at a place."""
+        if self.given(way) and message.startswith(_OVERRIDE):
+            # The reader of scenarios has named the option, with the very value that is wrong.
+            return InputError(message)
         return InputError(f"{self.place(way)}: {message}")
 
     def check_keys(self, way: Way, table: Mapping[str, Any], known: Iterable[str]) -> None:

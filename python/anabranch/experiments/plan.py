@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,11 @@ class Plan:
     figures: tuple[Figure, ...] = ()
     changes: Changes = NO_CHANGES
     given: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def folder(self) -> Path:
+        """The folder that it is in, absolute: worker processes look there for modules, too."""
+        return self.document.path.parent.resolve()
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -24,22 +24,27 @@ def as_given(overrides: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(f"{key}={value}" for key, value in overrides)
 
 
-def load(scenario: str | Path | Mapping[str, Any], overrides: Sequence[tuple[str, str]] = ()) -> _core.Scenario:
-    """Reads and checks a scenario; arguments and errors as those of `run`, overrides as text."""
+def load(
+    scenario: str | Path | Mapping[str, Any], overrides: Sequence[tuple[str, str]] = (), modules: Path | None = None
+) -> _core.Scenario:
+    """Reads and checks a scenario; arguments and errors as those of `run`, overrides as text.
+
+    Modules of own algorithms are looked for beside the scenario, then in the folder ``modules``.
+    """
     arguments.source("scenario", scenario, "scenario")
     if isinstance(scenario, Mapping):
         return _core.load_dictionary(scenario, name=_DICTIONARY_NAME, overrides=overrides)
     path, name = Path(scenario), str(scenario)
     if name == STANDARD_INPUT:
         text = _text(sys.stdin.buffer.read(), _STANDARD_INPUT_NAME)
-        return _core.load(text, name=_STANDARD_INPUT_NAME, directory=None, overrides=overrides)
+        return _core.load(text, name=_STANDARD_INPUT_NAME, directory=None, overrides=overrides, modules=modules)
     if path.exists() and not path.is_dir():
         text = _text(regular.read(path, regular.MOST_TEXT), name)
-        return _core.load(text, name=str(path), directory=path.parent, overrides=overrides)
+        return _core.load(text, name=str(path), directory=path.parent, overrides=overrides, modules=modules)
     shipped = _core.shipped(name)
     if shipped is None:
         raise _core.InputError(_folder(path) if path.is_dir() else _unknown(name))
-    return _core.load(shipped, name=name, directory=None, overrides=overrides)
+    return _core.load(shipped, name=name, directory=None, overrides=overrides, modules=modules)
 
 
 def overrides_of(changes: Mapping[str, Any] | None) -> list[tuple[str, str]]:

@@ -32,7 +32,7 @@ pub fn check_contract(
         other => return Err(InputError::new_err(format!("there is no contract of the kind `{other}`"))),
     };
     let mut choice = Choice::with(name, Options::default());
-    let parts = external(directory).parts;
+    let parts = external(directory.into_iter().collect()).parts;
     if parts.knows(kind, name) {
         choice.attach(parts);
     }

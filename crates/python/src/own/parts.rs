@@ -21,13 +21,13 @@ use std::sync::Arc;
 /// The classes that a scenario can name.
 #[derive(Debug)]
 struct PythonParts {
-    /// Where the scenario is: its modules may stand beside it.
-    directory: Option<PathBuf>,
+    /// Where modules are looked for first: beside the scenario, then beside the plan that names it.
+    folders: Vec<PathBuf>,
 }
 
-/// The parts of a scenario in that directory.
-pub(crate) fn external(directory: Option<PathBuf>) -> External {
-    let parts = Arc::new(PythonParts { directory });
+/// The parts of a scenario whose modules may be in these folders.
+pub(crate) fn external(folders: Vec<PathBuf>) -> External {
+    let parts = Arc::new(PythonParts { folders });
     External { parts: parts.clone(), rules: parts }
 }
 
@@ -80,7 +80,7 @@ impl PythonParts {
         Python::attach(|py| {
             let made = keywords(py, options).and_then(|options| {
                 let make = py.import("anabranch.algorithms.loading")?.getattr("make")?;
-                make.call1((kind, name, self.directory.as_ref(), options))
+                make.call1((kind, name, &self.folders, options))
             });
             let made = made.and_then(|object| wrap(py, Part::new(py, name, object.unbind())?));
             made.map_err(|error| refusal(py, name, error))
