@@ -395,19 +395,18 @@ def test_a_sweep_uses_worker_processes(silly: str, anabranch: Run, tmp_path: Pat
     assert "the process that made this run ended (by signal 9)" in done.stderr + done.stdout
 
 
-ORDERED = """\
+# The places that are asked for, in their order.
+FIRST_OF = """\
     import anabranch
-    import beside_the_plan
-
+    {imported}
 
     class FirstOf(anabranch.Scheduler):
-        def decide(self, view, trigger):
-            return view.candidates[0]
+        def __init__(self, order=(0,)):
+            assert isinstance(order, list | tuple), type(order)
+            self.order = order
 
-
-    class LastOf(anabranch.Scheduler):
         def decide(self, view, trigger):
-            return view.candidates[-1]
+            return next((c for at in self.order for c in view.candidates if c.position == at), None)
 """
 
 
@@ -415,12 +414,12 @@ def test_a_module_is_found_beside_the_plan(anabranch: Run, answer: Callable[...,
     """A shipped scenario has no folder, and where the command runs another module has that name."""
     study, elsewhere = tmp_path / "study", tmp_path
     study.mkdir()
-    write(study, "ordered", ORDERED)
+    write(study, "ordered", FIRST_OF.format(imported="import beside_the_plan"))
     write(study, "beside_the_plan", "NOTHING = None\n")
     write(elsewhere, "ordered", "raise RuntimeError('not this one')\n")
     (study / "plan.toml").write_text(
         'schema = 1\nquestion = "?"\nscenario = "bulk/two-paths"\nseeds = 1\n[set]\nduration = "2 s"\n'
-        '[vary]\n"transport.scheduler" = ["ordered:FirstOf", "ordered:LastOf"]\n',
+        '[vary]\n"transport.scheduler" = ["ordered:FirstOf", { name = "ordered:FirstOf", order = [1, 0] }]\n',
         "utf-8",
     )
     done = anabranch("sweep", study / "plan.toml", "--strict")
@@ -434,6 +433,34 @@ def test_a_module_is_found_beside_the_plan(anabranch: Run, answer: Callable[...,
     missing = anabranch("plan", "show", study / "plan.toml")
     assert missing.returncode == 2
     assert f"expected ordered.py in {study} or {elsewhere}" in missing.stderr
+
+
+@pytest.mark.parametrize("order", [[0], [1, 0], []])
+def test_an_option_may_be_a_list(order: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "ordered", FIRST_OF.format(imported=""))
+    monkeypatch.chdir(tmp_path)
+    chosen: dict[str, Any] = {"transport.scheduler": {"name": "ordered:FirstOf", "order": order}, "duration": "1 s"}
+    run = anabranch.run("bulk/two-paths", set=chosen)
+    sent = {subflow["path"]: subflow["segments_sent"] for subflow in run.metrics["sessions"][0]["subflows"]}
+    assert len(order) == sum(number > 100 for number in sent.values()), sent
+    # What stands in the run folder is the same scenario.
+    assert reading.load(tomllib.loads(run.scenario)).resolved == run.scenario
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ('{ name = "round-robin", num_segments = [1, 2] }', "option `num_segments`: expected a number from 1 to 255"),
+        ('{ name = "blest", formula = ["paper"] }', "option `formula`: expected one of"),
+        ('{ name = "silly:Silly", share = [{ of = 1 }] }', "`share` is a table; expected a word, a number, true or"),
+    ],
+)
+@pytest.mark.usefixtures("silly")
+def test_a_list_where_none_belongs_is_refused(anabranch: Run, choice: str, expected: str) -> None:
+    done = anabranch("run", "bulk/two-paths", "--set", f"transport.scheduler={choice}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert expected in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.slow

@@ -13,6 +13,8 @@ pub enum Value {
     Number(f64),
     /// True or false.
     Flag(bool),
+    /// Several values in their order. Only parts that come from outside take one.
+    List(Vec<Value>),
 }
 
 /// Named option values. The part consumes the names it knows; any other name is an error that lists the valid ones.
@@ -41,11 +43,11 @@ impl std::error::Error for OptionError {}
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Any;
-        impl de::Visitor<'_> for Any {
+        impl<'de> de::Visitor<'de> for Any {
             type Value = Value;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a word, a number, true or false")
+                f.write_str("a word, a number, true or false, or a list of these")
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
@@ -62,6 +64,14 @@ impl<'de> Deserialize<'de> for Value {
 
             fn visit_bool<E: de::Error>(self, flag: bool) -> Result<Value, E> {
                 Ok(Value::Flag(flag))
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+                let mut list = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    list.push(item);
+                }
+                Ok(Value::List(list))
             }
         }
         deserializer.deserialize_any(Any)

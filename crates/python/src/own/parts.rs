@@ -13,6 +13,7 @@ use anabranch_stack::external::{ExternalParts, Kind};
 use anabranch_stack::options::{OptionError, Options, Value};
 use anabranch_stack::path_policy::PathPolicy;
 use anabranch_stack::scheduler::Scheduler;
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
@@ -45,18 +46,26 @@ pub(super) fn word(kind: Kind) -> &'static str {
 
 /// Options as keywords. Whole numbers are integers, because TOML's are, and Python computes with them as with floats.
 fn keywords<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound<'py, PyDict>> {
-    /// Up to here a float holds every integer.
-    const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
     let dict = PyDict::new(py);
     for (name, value) in options.entries() {
-        match value {
-            Value::Text(text) => dict.set_item(name, text)?,
-            Value::Flag(flag) => dict.set_item(name, flag)?,
-            Value::Number(n) if n.fract() == 0.0 && n.abs() <= LARGEST_EXACT => dict.set_item(name, *n as i64)?,
-            Value::Number(n) => dict.set_item(name, n)?,
-        }
+        dict.set_item(name, argument(py, value)?)?;
     }
     Ok(dict)
+}
+
+fn argument<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    /// Up to here a float holds every integer.
+    const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Text(text) => text.into_bound_py_any(py),
+        Value::Flag(flag) => flag.into_bound_py_any(py),
+        Value::Number(n) if n.fract() == 0.0 && n.abs() <= LARGEST_EXACT => (*n as i64).into_bound_py_any(py),
+        Value::Number(n) => n.into_bound_py_any(py),
+        Value::List(list) => {
+            let items = list.iter().map(|item| argument(py, item)).collect::<PyResult<Vec<_>>>()?;
+            Ok(PyList::new(py, items)?.into_any())
+        }
+    }
 }
 
 impl PythonParts {
