@@ -96,6 +96,9 @@ def test_a_text_names_the_files_that_are_drawn(drawn: Path, anabranch: Run, tmp_
     read = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))
     assert [figure["kind"] for figure in read["papers"][0]["figures"]] == ["map", "lines", "lines"]
     shown = list(charts_of(reproduced.of_folder(tmp_path / "out").sections))
+    assert (
+        reproduced.of_document({**read, "rows": []}).lead == "Figures and tables of conditions with up to 3 seeds each."
+    )
     found = found_of(drawn)
     made = [panel for each in paper_figures.of_plan(found, found.paper.plans[0]) for panel in each.panels]
     assert [type(chart) for chart in shown] == [MapChart, LineChart, LineChart]

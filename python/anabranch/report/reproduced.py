@@ -94,7 +94,8 @@ def _lead(read: Mapping[str, Any]) -> str:
     parts = [f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]]
     varied = " Every assumption was varied, too." if read["sensitivity"] else ""
     if not parts:
-        return f"Tables of {plural(len(read['papers']), 'paper')}.{varied}"
+        shown = "Figures and tables" if any(paper["figures"] for paper in read["papers"]) else "Tables"
+        return f"{shown} of conditions with up to {plural(read['seeds'], 'seed')} each.{varied}"
     return f"{plural(len(read['rows']), 'claim')} with {plural(read['seeds'], 'seed')}: {', '.join(parts)}.{varied}"
 
 

@@ -23,6 +23,7 @@ from anabranch.validation.report import Kernel
 
 Row = Mapping[str, Any]
 
+_SHIPPED = "kernel-runs.parquet"
 # The columns besides those of a measurement: the field of each kind, and what the table calls it.
 _LATENESS = {field.name: f"lateness.{field.name}" for field in dataclasses.fields(Lateness)}
 _KERNEL = {"release": kept_runs.KERNEL, "header_room": "header_room", "writer": "writer"}
@@ -71,14 +72,15 @@ def _rows(part: Part, name: str, runs: Recorded, kernel: Kernel) -> Iterator[Row
 
 
 def read(file: Path) -> LiveRuns:
-    """The live runs of a table, or of the shipped one of that name where there is no such file.
+    """The live runs of a table, or of the shipped one where there is no file of its name.
 
     Raises:
         InputError: It is no table of live runs.
     """
-    shipped = kept_runs.DATA / file.name
-    if not file.exists() and file.name == str(file) and shipped.is_file():
-        file = shipped
+    if not file.exists():
+        if str(file) != _SHIPPED:
+            raise InputError(f"{file}: there is no such file; expected one, or the shipped table {_SHIPPED}")
+        file = kept_runs.DATA / _SHIPPED
     rows = kept_runs.read(file)
     if missing := [name for name in _COLUMNS if not rows or name not in rows[0]]:
         raise InputError(f"{file}: this is no table of `validate --keep`: the column `{missing[0]}` is missing")
