@@ -1,6 +1,7 @@
 """Sweeps: nothing that was finished is lost, nothing is mixed, and the tables are the same however they came about."""
 
 import errno
+import io
 import json
 import random
 import shutil
@@ -14,9 +15,10 @@ from typing import Any
 
 import polars as pl
 import pytest
+from rich.console import Console
 
 from anabranch import InputError
-from anabranch.experiments import conditions, plan, store, sweep, table
+from anabranch.experiments import conditions, plan, store, summary, sweep, table
 from anabranch.experiments.executor import Finished, Stop, Threads, Work, execute, simulate
 from anabranch.experiments.store import Store
 from anabranch.system import provenance
@@ -426,6 +428,23 @@ def test_means_pool_recordings_with_the_interval_of_networks(recorded: Path, ana
     assert all(1 < float(mean) < 10 for mean, *_ in means.values()), "Mb/s, as the head says"
     assert means == compared, "one way of pooling: a network is one value"
     assert "over 4 values of trace with 3 seeds; a network is one value. --by trace" in done.stdout
+
+
+def test_heads_of_a_narrow_table_break_between_words() -> None:
+    rows = pl.DataFrame(
+        {
+            "transport.congestion_control": ["lia", "lia", "bbr", "bbr"],
+            "seed": [1, 2, 1, 2],
+            "error": [None] * 4,
+            "goodput_bps": [1.5e6, 1.7e6, 2e6, 2.2e6],
+        }
+    )
+    shown = summary.means_table(rows, ["transport.congestion_control"], ["goodput_bps"])
+    console = Console(width=24, file=io.StringIO())
+    console.print(shown)
+    lines = [line.split() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    assert lines[:2] == [["congestion", "goodput"], ["control", "Mb/s"]]
+    assert lines[2][:2] == ["lia", "1.6"]
 
 
 def test_rows_by_recording_are_shown_when_asked_for(recorded: Path, anabranch: Run) -> None:

@@ -137,7 +137,7 @@ def comparison_table(comparison: Comparison) -> Table:
     """The compared with their means, differences from the reference, and verdicts."""
     contrast = comparison.contrast
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    names = quantities.endings(list(contrast.between))
+    names = quantities.of_keys(list(contrast.between))
     for column in contrast.between:
         table.add_column(names[column], overflow="fold")
     for head in ("mean ± 95 %", "difference ± 95 %"):
@@ -268,7 +268,7 @@ def means_table(
     rows = sessions.filter(pl.col("error").is_null())
     if not metrics or not rows.height:
         return None
-    names = quantities.endings(list(axes))
+    names = quantities.of_keys(list(axes))
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for axis in axes:
         table.add_column(names[axis], overflow="fold")
