@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import platform
 import sys
+import tomllib
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from anabranch.experiments.executor import Threads
 from anabranch.experiments.paper import Kept
 from anabranch.experiments.reproduction import reproduce
 from anabranch.experiments.store import Store
+from anabranch.live import servers
 from anabranch.report import paper_text
 from anabranch.results.frames import frame
 from anabranch.system import provenance
@@ -122,6 +124,19 @@ def test_the_page_is_what_the_paper_makes_of_the_kept_runs(tmp_path: Path) -> No
     assert paper_text.text(found) == (PAGES / read.page).read_text("utf-8")
 
 
+def test_a_server_that_is_missing_or_does_not_listen_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolError, match="nginx is missing; on Debian and Ubuntu: apt install nginx-light"):  # noqa: SIM117
+        with servers.nginx("nowhere", tmp_path, tmp_path, control="reno", port=80, writes="pages"):
+            pass
+    for name, line in (("nginx", ""), ("nsenter", "echo one; echo no such namespace; exit 1")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n", "utf-8")
+        (tmp_path / name).chmod(0o755)
+    with pytest.raises(ToolError, match=r"^nginx does not listen: no such namespace$"):  # noqa: SIM117
+        with servers.nginx("nowhere", tmp_path, tmp_path, control="reno", port=80, writes="pages"):
+            pass
+
+
 @pytest.mark.parametrize("kept", paper.load("kernel-controls").kept, ids=lambda kept: kept.name)
 def test_every_wanted_run_is_kept_once_and_had_its_control(kept: Kept) -> None:
     assert kept.runs is not None
@@ -137,4 +152,8 @@ def test_every_wanted_run_is_kept_once_and_had_its_control(kept: Kept) -> None:
     finally:
         sys.path.pop(0)
     for row in rows:
-        clients.check(clients.Spec.of(row), row)
+        spec = clients.Spec.of(row)
+        clients.check(spec, row)
+        # Recordings are not distributed.
+        if not spec.network.startswith("recorded"):
+            assert len(tomllib.loads(spec.scenario(None).resolved)["session"][0]["paths"]) == 2

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from anabranch.system.programs import ToolError
+from anabranch.system.programs import ToolError, find
 
 ADDRESS = "10.99.0.1"
 """The address of a testbed's servers."""
@@ -80,7 +80,7 @@ def nginx(namespace: str, root: Path, folder: Path, *, control: str, port: int, 
         writes: A key of `NGINX_WRITES`.
 
     Raises:
-        ToolError: It does not listen.
+        ToolError: It is missing, or does not listen.
     """
     paths = "".join(
         f"{kind}_temp_path {folder}/{kind}; " for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -94,7 +94,7 @@ def nginx(namespace: str, root: Path, folder: Path, *, control: str, port: int, 
         "utf-8",
     )
     launch = (sys.executable, "-c", _LAUNCH, control, port)
-    command = inside(namespace, *launch, "nginx", "-e", "stderr", "-c", folder / "nginx.conf")
+    command = inside(namespace, *launch, find("nginx", "nginx-light"), "-e", "stderr", "-c", folder / "nginx.conf")
     log = folder / "nginx.log"
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output)
@@ -121,11 +121,12 @@ def apache(namespace: str, root: Path, folder: Path, *, port: int) -> Iterator[N
     """Runs Apache on Multipath TCP sockets, which are those of `mptcpize`, with the namespace's control.
 
     Raises:
-        ToolError: It does not listen.
+        ToolError: It is missing, or does not listen.
     """
     file, log = folder / "apache.conf", folder / "apache.log"
     file.write_text(_APACHE_CONF.format(folder=folder, server=ADDRESS, port=port, root=root), "utf-8")
-    command = inside(namespace, "mptcpize", "run", "apache2", "-D", "FOREGROUND", "-f", file)
+    server = find("mptcpize", "mptcpize"), "run", find("apache2", "apache2-bin")
+    command = inside(namespace, *server, "-D", "FOREGROUND", "-f", file)
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output)
     with _listening(process, folder, log):
@@ -139,7 +140,8 @@ def _listening(process: subprocess.Popen[bytes], folder: Path, log: Path) -> Ite
         until = time.monotonic() + _START_TIMEOUT_S
         while not (folder / "pid").exists():
             if time.monotonic() > until or process.poll() is not None:
-                raise ToolError(f"{log.stem} does not listen: {log.read_text('utf-8').strip()}")
+                said = log.read_text("utf-8").strip().splitlines()
+                raise ToolError(f"{log.stem} does not listen{f': {said[-1]}' if said else ''}")
             time.sleep(_LOOK_EVERY_S)
         yield
     finally:

@@ -18,6 +18,7 @@ from pathlib import Path
 from senders import SENDERS, Sender
 
 from anabranch.live.servers import ADDRESS, controls_of, inside, nginx, shell
+from anabranch.system.programs import ToolError
 
 
 class Pair:
@@ -133,4 +134,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except ToolError as error:
+        sys.exit(f"error: {error}")
