@@ -65,10 +65,12 @@ class Typed(anabranch.Scheduler):
 
 class TypedControl(anabranch.CongestionControl):
     def on_ack(self, ack: anabranch.Ack, window: anabranch.Window, siblings: anabranch.Siblings) -> None:
-        window.cwnd += 1.0 / window.cwnd if ack.may_grow else 0.0
+        if ack.may_grow and siblings.own is not None:
+            window.cwnd += 1.0 / siblings.own.cwnd
 
     def on_congestion(self, cause: anabranch.LossCause, window: anabranch.Window, siblings: anabranch.Siblings) -> None:
-        window.reduce_to(window.cwnd / (4 if cause == "timeout" else 2))
+        if siblings.own is not None:
+            window.reduce_to(siblings.own.cwnd / (4 if cause == "timeout" else 2))
 
 
 class TypedRule(anabranch.AbrRule):

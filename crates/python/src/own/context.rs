@@ -83,10 +83,12 @@ impl Context {
         seconds(self.now)
     }
 
+    /// The time so many seconds from now, rounded as the engine rounds times: `now` can equal it.
     fn after(&self, delay: f64) -> f64 {
         seconds(self.now + Duration::from_secs_f64(delay))
     }
 
+    /// Writes numbers into the table of events: rows with the event `noted`.
     #[pyo3(signature = (name, value=None, /, *, subflow=None, **values))]
     fn emit(
         &mut self,
@@ -111,14 +113,17 @@ pub struct Rng(ChaCha8Rng);
 
 #[pymethods]
 impl Rng {
+    /// A number from 0, included, to 1, excluded.
     fn random(&mut self) -> f64 {
         self.0.random()
     }
 
+    /// A number between the two.
     fn uniform(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.0.random::<f64>()
     }
 
+    /// A whole number from the first to the second, both included.
     fn integer(&mut self, low: i64, high: i64) -> PyResult<i64> {
         if low > high {
             return Err(pyo3::exceptions::PyValueError::new_err(format!("integer({low}, {high}): low is above high")));
@@ -142,11 +147,13 @@ macro_rules! functions {
     ($($name:ident),*) => {
         #[pymethods]
         impl Math {
-            $(#[staticmethod]
+            $(/// The function of this name, with the same bits on every machine.
+            #[staticmethod]
             fn $name(x: f64) -> f64 {
                 libm::$name(x)
             })*
 
+            /// The first number to the power of the second, with the same bits on every machine.
             #[staticmethod]
             fn pow(x: f64, y: f64) -> f64 {
                 libm::pow(x, y)

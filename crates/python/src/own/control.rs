@@ -63,15 +63,19 @@ impl Window {
     fn in_slow_start(&self) -> bool {
         self.0.in_slow_start()
     }
+    /// Increases the window by one packet per acknowledged packet, up to the threshold; returns how many acknowledged packets are left.
     fn slow_start(&mut self, acked: u32) -> f64 {
         self.0.slow_start(acked)
     }
+    /// Increases the window by one packet per window of acknowledged packets, in whole packets as in Linux.
     fn grow_per_window(&mut self, acked: f64) {
         self.0.grow_per_window(acked);
     }
+    /// Increases the window by so many packets; a negative number decreases it, to one packet at the least.
     fn grow(&mut self, increment: f64) {
         self.0.grow(increment);
     }
+    /// Sets the threshold after a loss, to at least 2 packets.
     fn reduce_to(&mut self, packets: f64) {
         self.0.set_ssthresh(packets);
     }

@@ -40,12 +40,15 @@ impl Ladder {
     fn __len__(&self) -> usize {
         self.0.len()
     }
+    /// The nominal rate of a representation, bit/s.
     fn bps(&self, representation: usize) -> PyResult<f64> {
         Ok(self.0.bps(self.rank(representation)?))
     }
+    /// Bytes of a media segment: from the video's table, or from the nominal rate.
     fn segment_bytes(&self, representation: usize, index: u64) -> PyResult<u64> {
         Ok(self.0.segment_bytes(self.rank(representation)?, index))
     }
+    /// The rank of the highest representation up to a rank with at most this rate; 0 if there is none.
     fn highest_within(&self, bps: f64, top: usize) -> usize {
         self.0.highest_within(bps, top)
     }
