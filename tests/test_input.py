@@ -8,7 +8,7 @@ import sys
 import tomllib
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -307,7 +307,7 @@ def test_an_argument_of_sweep_of_a_wrong_type_is_named(given: Any, named: str, t
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda _: anabranch.Scenario("bulk/one-path"), "Scenario.load(file or name)"),  # type: ignore[call-arg]
+        (lambda _: cast(Any, anabranch.Scenario)("bulk/one-path"), "Scenario.load(file or name)"),
         (lambda _: anabranch.Scenario.load(3), "scenario=3 is a number"),  # type: ignore[arg-type]
         (lambda _: anabranch.Scenario.load("bulk/one-path", set="a=1"), "set='a=1' is a text"),  # type: ignore[arg-type]
         (lambda run: run.plot(session="0"), "session='0' is a text"),
