@@ -26,7 +26,7 @@ _UNGUARDED_MESSAGE = (
 # How soon a thread sees that its run is not wanted any more.
 _POLL_S = 0.2
 # How long a worker that closed its files may take until the system has its exit code.
-_EXIT_S = 5.0
+_EXIT_S = 30.0
 
 
 class Wanted(Protocol):
