@@ -215,7 +215,9 @@ def _titled(chart: Chart) -> str:
     if isinstance(chart, IntervalChart) and chart.headed:
         return ""
     note = f'<span class="note">{escape(chart.note)}</span>' if chart.note else ""
-    return f"<span>{escape(chart.title)}</span>{note}"
+    # A sign stays on the line of its number.
+    title = chart.title.replace(" %", "\N{NO-BREAK SPACE}%")
+    return f"<span>{escape(title)}</span>{note}"
 
 
 def _together(charts: Sequence[str]) -> Iterator[str]:
@@ -313,14 +315,15 @@ def _tile(tile: Tile) -> str:
 _SIGNS = {"good": " ▲", "bad": " ▼", "same": " =", "open": " ?", "plain": ""}
 
 
+def _about(kind: str, chart: Chart) -> dict[str, Any]:
+    """What the program needs of every chart."""
+    return {"kind": kind, "name": chart.name, "title": chart.title, "note": chart.note, "x": chart.x_label}
+
+
 def _tiles(chart: MapChart) -> dict[str, Any]:
     """A map as its exported files need it."""
     return {
-        "kind": "map",
-        "name": chart.name,
-        "title": chart.title,
-        "note": chart.note,
-        "x": chart.x_label,
+        **_about("map", chart),
         "y": chart.y_label,
         "columns": list(chart.columns),
         "rows": list(chart.rows),
@@ -336,12 +339,8 @@ def _tiles(chart: MapChart) -> dict[str, Any]:
 
 def _intervals(chart: IntervalChart) -> dict[str, Any]:
     return {
-        "kind": "intervals",
-        "name": chart.name,
-        "title": chart.title,
-        "note": chart.note,
+        **_about("intervals", chart),
         "where": dict(chart.where),
-        "x": chart.x_label,
         "short": chart.short_label,
         "margin": _short(chart.margin),
         "items": [
@@ -362,13 +361,9 @@ def _intervals(chart: IntervalChart) -> dict[str, Any]:
 
 def _lines(chart: LineChart) -> dict[str, Any]:
     return {
-        "kind": "lines",
-        "name": chart.name,
-        "title": chart.title,
-        "note": chart.note,
+        **_about("lines", chart),
         "axis": chart.axis,
         "where": dict(chart.where),
-        "x": chart.x_label,
         "y": chart.y_label,
         "stepped": chart.stepped,
         "categories": list(chart.categories),

@@ -3,8 +3,8 @@
 // the sessions that the table shows stand out in the charts.
 
 const brush = (() => {
-  /** Who hears of what is chosen: the table; and of what is shown: the charts. */
-  const listeners = { choice: [], shown: [] };
+  /** Who hears of what is chosen: the table; of what is shown, and which session is under the pointer: the charts. */
+  const listeners = { choice: [], shown: [], pointed: [] };
   /** What was chosen in charts: { text, labels } of a condition, or { text, key, low, high, labels } of a range of
       values, where labels are what its chart is of. */
   const chosen = [];
@@ -89,7 +89,7 @@ const brush = (() => {
   function point(row) {
     if (row === pointed) return;
     pointed = row;
-    tell("shown");
+    tell("pointed");
   }
 
   /** Whether a condition is chosen. */

@@ -229,6 +229,18 @@ const charts = (() => {
     return low === high ? [low - 1, high + 1] : [low, high];
   }
 
+  /** Draws within the panel, whatever the grid was drawn with. */
+  function within(plot, call) {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    ctx.setLineDash([]);
+    call(ctx);
+    ctx.restore();
+  }
+
   /** Where a point of a line stands among the sessions. */
   const condition = (spec, line, x) => {
     const labels = { ...spec.where, ...line.labels };
@@ -237,14 +249,7 @@ const charts = (() => {
   };
 
   /** Points with their intervals; those that the table of sessions does not show are pale. */
-  function dots(plot, spec, lines, hidden) {
-    const { ctx } = plot;
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
-    ctx.clip();
-    // What the grid was drawn with still holds.
-    ctx.setLineDash([]);
+  function dots(ctx, plot, spec, lines, hidden) {
     ctx.lineWidth = 1.4 * devicePixelRatio;
     lines.forEach((line, number) => {
       if (hidden.has(number)) return;
@@ -263,7 +268,6 @@ const charts = (() => {
         dot(ctx, left, top, line.dash, brush.holds(labels));
       });
     });
-    ctx.restore();
   }
 
   /** A point; what tells lines of one colour apart by dashes does so by shape here. */
@@ -281,13 +285,8 @@ const charts = (() => {
   }
 
   /** Below a distribution: the values of the sessions that the table shows; across it that under the pointer. */
-  function rug(plot, spec, hidden) {
-    const { ctx, bbox } = plot;
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
-    ctx.clip();
-    ctx.setLineDash([]);
+  function rug(ctx, plot, spec, hidden) {
+    const { bbox } = plot;
     const upright = (value, from) => {
       const x = plot.valToPos(value, "x", true);
       ctx.beginPath();
@@ -305,7 +304,6 @@ const charts = (() => {
       ctx.lineWidth = 2 * devicePixelRatio;
       if (pointed !== null) upright(pointed, bbox.top);
     });
-    ctx.restore();
   }
 
   /** What names the lines, hides them, and shows their values. */
@@ -392,7 +390,7 @@ const charts = (() => {
         axes: lineAxes(spec),
         series: [{}, ...lines.map((line, number) => lineSeries(spec, line, !hidden.has(number)))],
         hooks: {
-          draw: [(plot) => (spec.stepped ? rug(plot, spec, hidden) : dots(plot, spec, lines, hidden))],
+          draw: [(plot) => within(plot, (ctx) => (spec.stepped ? rug(ctx, plot, spec, hidden) : dots(ctx, plot, spec, lines, hidden)))],
           setCursor: [(plot) => showLines(plot, spec, legend)],
           ready: [(plot) => (plot.cursor.drag.setScale = !selecting)],
           setSelect: [(plot) => select(plot)],
@@ -470,15 +468,9 @@ const charts = (() => {
     return Math.max(...texts.map((text) => context.measureText(text).width));
   }
 
-  function drawIntervals(plot, spec) {
-    const { ctx, bbox } = plot;
+  function drawIntervals(ctx, plot, spec) {
+    const { bbox } = plot;
     const pixel = devicePixelRatio;
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
-    ctx.clip();
-    // What the grid was drawn with still holds.
-    ctx.setLineDash([]);
     const zero = plot.valToPos(0, "x", true);
     if (spec.margin) {
       ctx.fillStyle = faded(ink("same"), 0.13);
@@ -515,7 +507,6 @@ const charts = (() => {
       }
       marker(ctx, x, y, 4.4 * pixel, item.tone);
     });
-    ctx.restore();
   }
 
   /** The shape says the verdict, too: colours differ for not everybody. */
@@ -579,7 +570,7 @@ const charts = (() => {
         axes: intervalAxes(spec, width),
         series: [{}, { paths: () => null, points: { show: false } }],
         hooks: {
-          draw: [(plot) => drawIntervals(plot, spec)],
+          draw: [(plot) => within(plot, (ctx) => drawIntervals(ctx, plot, spec))],
           ready: [(plot) => plot.over.append((plot.band = element("div", { class: "hot", hidden: true })))],
           setCursor: [(plot) => follow(plot)],
         },
@@ -632,15 +623,18 @@ const charts = (() => {
 
   // Charts that follow the table of sessions are drawn again once for each frame of the screen, if they are in sight.
   let waiting = false;
-  brush.listen("shown", () => {
+  function followed(charts) {
+    for (const chart of charts) chart.stale = true;
     if (waiting) return;
     waiting = true;
     requestAnimationFrame(() => {
       waiting = false;
-      for (const chart of drawn) if (chart.spec) chart.stale = true;
       refresh();
     });
-  });
+  }
+  brush.listen("shown", () => followed([...drawn].filter((chart) => chart.spec)));
+  // Distributions alone show the session under the pointer.
+  brush.listen("pointed", () => followed([...drawn].filter((chart) => chart.spec?.stepped)));
 
   function refresh() {
     for (const chart of drawn) {
@@ -659,5 +653,5 @@ const charts = (() => {
     for (const chart of drawn) chart.build();
   }
 
-  return { Chart, DASHES, axis, common, draw, drawn, element, faded, font, ink, pathColour, redraw, stepAlong, swatch, ticks, valueAt, written };
+  return { Chart, DASHES, axis, common, draw, drawn, element, faded, font, ink, pathColour, redraw, stepAlong, swatch, ticks, valueAt, within, written };
 })();

@@ -7,7 +7,7 @@
 const exporting = (() => {
   const { element } = charts;
   const WIDTH = 720;
-  // A canvas of a PNG has so many pixels for one of CSS: about 300 a inch for a column of a paper.
+  // A canvas of a PNG has so many pixels for one of CSS: about 300 an inch in a column of a paper.
   const PIXELS = 3;
   const NAMESPACE = "http://www.w3.org/2000/svg";
   const FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";

@@ -2,7 +2,7 @@
 // The timeline of a session: panels above each other that share their time, its zoom and its cursor.
 
 const timeline = (() => {
-  const { Chart, element, ink, pathColour, faded, axis, common, stepAlong, swatch, ticks, written } = charts;
+  const { Chart, element, ink, pathColour, faded, axis, common, stepAlong, swatch, ticks, within, written } = charts;
   const LEFT = 44;
   const MB = 1e-6;
   // Kinds of segments, by their places in `KINDS` of the Python package.
@@ -136,18 +136,6 @@ const timeline = (() => {
       else high = middle;
     }
     return low;
-  }
-
-  /** Draws within the panel what lies in the time that is shown. */
-  function within(plot, call) {
-    const { ctx, bbox } = plot;
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
-    ctx.clip();
-    ctx.setLineDash([]);
-    call(ctx);
-    ctx.restore();
   }
 
   function bars(plot, list) {
