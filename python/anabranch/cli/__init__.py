@@ -14,7 +14,7 @@ from anabranch import _core
 from anabranch._core import AlgorithmError, __version__
 from anabranch.cli import completion
 from anabranch.cli.commands import Commands
-from anabranch.cli.console import Exit, echo, err, say_error
+from anabranch.cli.console import Exit, echo, err, say_error, show_log
 from anabranch.errors import InputError
 from anabranch.system.programs import ToolError
 
@@ -49,6 +49,7 @@ def _options(
 def main() -> None:
     """Runs the command line and ends the process with one of the documented exit codes."""
     completion.prepare()
+    show_log()
     try:
         app(prog_name="anabranch")
     except InputError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -109,6 +110,18 @@ def say_warning(message: str) -> None:
 def say_note(message: str) -> None:
     """The same for what is good to know."""
     err().print(Text(f"note: {message}", style="dim"), soft_wrap=True)
+
+
+class _Notes(logging.Handler):
+    """What modules log, as notes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say_note(record.getMessage())
+
+
+def show_log() -> None:
+    """Prints what the package logs, which commands do not know of, on standard error."""
+    logging.getLogger("anabranch").addHandler(_Notes())
 
 
 def fail(message: str, code: Exit) -> NoReturn:

@@ -23,8 +23,12 @@ _BAR_CHARACTERS = 30
 
 def figure(drawn: Figure) -> str:
     """A figure as an image that is part of the page."""
+    # Needs matplotlib, for which notebooks without a figure do not wait.
+    from anabranch.figures import fonts
+
     content = io.BytesIO()
-    drawn.savefig(content, format="png", dpi=_DPI)
+    with fonts.one_notice():
+        drawn.savefig(content, format="png", dpi=_DPI)
     return f'<img alt="figure" src="data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}">'
 
 
