@@ -30,6 +30,10 @@ TUTORIAL = ROOT / "docs" / "tutorial" / "first-steps.md"
 FENCE = re.compile(r"(?:`([\w.-]+)`:\n\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # The command of the README's second sample; the first one is of `make demo`, the third of the program before it.
 QUICK_TOUR = ["run", "mobile/walk", "--seed", "2", "--out", "runs/quick-tour"]
+# A line of a summary in the README's prose, and the command that prints it.
+CHUNKS = re.compile(r"`(\d+ chunks: [^`]*)`")
+COMMAND_OF_CHUNKS = re.compile(r"^    anabranch (run one-pipe/.*)$", re.MULTILINE)
+CHUNKS_PRINTED = re.compile(r"^\d+ chunks: .*$", re.MULTILINE)
 
 
 def printed_by(arguments: list[str]) -> str:
@@ -73,7 +77,15 @@ def readme(page: str) -> str:
     demo = "".join(printed_by(arguments) for arguments in demo_commands())
     page = page.replace(table, part_like(table, demo))
     page = page.replace(summary, part_like(summary, printed_by(QUICK_TOUR)))
-    return page.replace(means, printed_by_program(program))
+    page = page.replace(means, printed_by_program(program))
+    shown, command = CHUNKS.findall(page)[0], COMMAND_OF_CHUNKS.findall(page)[0]
+    return page.replace(shown, chunks(command))
+
+
+def chunks(command: str) -> str:
+    """The line on the times of chunks that a command prints."""
+    (line,) = CHUNKS_PRINTED.findall(printed_by([*shlex.split(command), "--out", "runs/chunks"]))
+    return str(line)
 
 
 def tutorial(page: str) -> str:

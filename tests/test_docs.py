@@ -231,6 +231,15 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path: Path, monkeypatch: pyte
     assert [block in printed for block in blocks] == [True, True, False]
 
 
+def test_the_readme_shows_the_times_of_chunks_that_its_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "README.md").read_text("utf-8")
+    (command,) = page_samples.COMMAND_OF_CHUNKS.findall(page)
+    assert page_samples.CHUNKS.findall(page) == [page_samples.chunks(command)]
+
+
 @pytest.mark.slow
 def test_the_program_of_the_readme_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "README.md").read_text("utf-8")

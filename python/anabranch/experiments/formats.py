@@ -9,6 +9,9 @@ import numpy as np
 
 from anabranch.experiments import statistics
 from anabranch.experiments.statistics import Array
+from anabranch.results.downloads import quantile
+
+__all__ = ["Values", "difference", "interval", "quantile", "quantiles"]
 
 Values = Sequence[float] | Array
 
@@ -26,11 +29,6 @@ def difference(values: Values, digits: int = 2) -> str:
     mean = statistics.mean(np.asarray(values, dtype=np.float64))
     text = f"{mean.estimate:+.{digits}f} ± {mean.half_width:.{digits}f}"
     return f"**{text}**" if abs(mean.estimate) > mean.half_width else text
-
-
-def quantile(ordered: Values, share: float) -> float:
-    """The quantile of nearest rank of ascending values: one of them."""
-    return float(ordered[max(math.ceil(share * len(ordered)), 1) - 1])
 
 
 def quantiles(ordered: Values, shares: Sequence[float] = (0.5, 0.9, 0.99)) -> str:

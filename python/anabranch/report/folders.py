@@ -103,7 +103,7 @@ def _summaries(runs: Sequence[StoredRun], names: Sequence[str]) -> Section:
             blocks.append(Findings([Finding("note", f"{each}.", "open") for each in warnings]))
         sessions = run.metrics["sessions"]
         for session in sessions[:_MOST_BESIDE]:
-            lines = [summary.playback(session), summary.quality(session), summary.transfer(session)]
+            lines = [part(session) for part in (summary.playback, summary.quality, summary.transfer, summary.chunks)]
             text = "; ".join(filter(None, lines))
             blocks.append(Text([f"{session['name']}: {text}." if len(sessions) > 1 else f"{text}."]))
         if len(sessions) > _MOST_BESIDE:

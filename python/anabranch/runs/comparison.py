@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from anabranch.results import downloads
 from anabranch.results.metrics import Metrics, Quality, Session, Subflow, Viewer, quality_of, viewer_of
 from anabranch.runs import naming
 from anabranch.runs.runfolder import StoredRun
@@ -79,6 +80,16 @@ def _percent(values: list[float | None]) -> list[str]:
     return numerals.column(values, scale=1e2, most=1)
 
 
+def _download(share: float) -> _Values:
+    """A quantile of the times of downloads; absent where there is at most one."""
+
+    def value(session: Session) -> float | None:
+        times = downloads.times_s(session["downloads"])
+        return downloads.quantile(times, share) if len(times) > 1 else None
+
+    return _of_sessions(value, _milliseconds)
+
+
 # Stands behind what was counted of a session that was cut off.
 _MARK = " \u2020"
 
@@ -101,6 +112,11 @@ _QUALITY: list[tuple[str, _Values]] = [
     ("mean buffer, s", _quality(lambda q: q["mean_buffer_s"], _seconds)),
     ("linear QoE", _quality(lambda q: q["qoe_linear"], _counts)),
     ("log QoE", _quality(lambda q: q["qoe_log"], _tenths)),
+]
+# Only players that download one chunk after the other have these.
+_CHUNKS: list[tuple[str, _Values]] = [
+    ("chunk median, ms", _download(0.5)),
+    ("chunk p90, ms", _download(0.9)),
 ]
 _TRANSFER: list[tuple[str, _Values]] = [
     ("goodput, Mb/s", _of_sessions(lambda s: s["goodput_bps"], _megabits)),
@@ -211,6 +227,7 @@ def _rows(sessions: Sequence[Session]) -> list[tuple[str, _Values]]:
         *(_PLAYBACK if played else ()),
         *(_DECODED if played and decoded else ()),
         *(_QUALITY if streamed else ()),
+        *(_CHUNKS if any(len(session["downloads"] or ()) > 1 for session in sessions) else ()),
         *_TRANSFER,
     ]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from anabranch.results.downloads import quantile, times_s
 from anabranch.validation.cases import FIRST_PATH, TestCase
 from anabranch.validation.criteria import Quantity
 
@@ -74,13 +75,14 @@ class Measurement:
                 raise UnobservedError(f"`sessions[{position}].subflows` is empty: nothing was transferred")
         subflows = [subflow for session in sessions for subflow in session["subflows"]]
         received = [session["bytes"] for session in sessions]
-        first, chunks = sessions[0], _chunks(sessions)
+        first = sessions[0]
+        chunks = times_s(each for session in sessions for each in session.get("downloads") or ())
         found = Measurement(
             seed=seed,
             goodput_bps=float(sum(received)) * 8.0 / float(case.seconds),
             retransmissions=float(sum(subflow["retransmissions"] for subflow in subflows)),
             chunk_s=median(chunks) if chunks else None,
-            chunk_p90_s=_percentile(chunks, 0.9),
+            chunk_p90_s=quantile(chunks, 0.9) if chunks else None,
             first_share=_share(
                 [s["bytes"] for s in subflows if s["path"] == FIRST_PATH], [s["bytes"] for s in subflows]
             ),
@@ -173,20 +175,6 @@ def emulated(links: Sequence[str], header_room: int, writer: str, lateness: Late
         ("transport.header_room", str(header_room)),
         ("transport.writer", f'"{writer}"'),
     )
-
-
-def _chunks(sessions: Sequence[Mapping[str, Any]]) -> list[float]:
-    """The times from each request to the last byte of its response."""
-    downloads = [download for session in sessions for download in session.get("downloads") or ()]
-    return [each["finished_s"] - each["requested_s"] for each in downloads if each["finished_s"] is not None]
-
-
-def _percentile(values: Sequence[float], share: float) -> float | None:
-    """The least value that at least this share of the values does not exceed; ``None`` of no values."""
-    if not values:
-        return None
-    rank = max(1, math.ceil(share * len(values)))
-    return sorted(values)[rank - 1]
 
 
 def _share(some: Sequence[int], every: Sequence[int]) -> float | None:

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from anabranch.results import downloads
 from anabranch.results.metrics import Metrics, Session, Subflow, quality_of, viewer_of
 from anabranch.wording import ending, numerals
 
@@ -103,6 +104,19 @@ def reordering(session: Session) -> str:
     return f"reordering delay: mean {mean}, {most} for 95 % of the bytes, longest {longest}"
 
 
+def chunks(session: Session) -> str:
+    """How long downloads took, in one line; empty where there are fewer than two."""
+    every = session["downloads"] or ()
+    if len(every) < 2:
+        return ""
+    times = downloads.times_s(every)
+    came = plural(len(times), "chunk") if len(times) == len(every) else f"{len(times)} of {len(every)} chunks"
+    if not times:
+        return came
+    median, p90 = (seconds(downloads.quantile(times, share)) for share in (0.5, 0.9))
+    return f"{came}: median {median}, up to {p90} for 90 % of them, longest {seconds(times[-1])}"
+
+
 def in_short(session: Session) -> str:
     """The line that says most: what the viewer saw, or how the data came where nobody watched."""
     seen = "; ".join(filter(None, (playback(session), quality(session)))) or transfer(session)
@@ -120,7 +134,7 @@ def of_run(metrics: Metrics) -> RenderableType:
             parts.append(Text(str(session["name"]), style="bold"))
         if cut_off := ending.cut_off(session):
             parts.append(Text(cut_off, style="bold yellow"))
-        lines = (playback(session), quality(session), transfer(session), reordering(session))
+        lines = (playback(session), quality(session), transfer(session), chunks(session), reordering(session))
         parts.extend(Text(line) for line in lines if line)
         parts.append(_subflows(session["subflows"]))
     if len(sessions) > _MOST_SESSIONS:
