@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import polars as pl
 import pytest
 import typer
 from typer.testing import CliRunner
 
+import anabranch
 from anabranch.cli import app
 from conftest import load_script
 
@@ -213,7 +215,27 @@ def test_the_tutorial_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         else:
             assert content in printed
             shown += 1
-    assert (ran, shown) == (8, 2)
+    assert (ran, shown) == (8, 3)
+
+
+def test_what_the_tutorial_says_about_its_outage_is_so() -> None:
+    page = " ".join((DOCS / "tutorial" / "first-steps.md").read_text("utf-8").split())
+    (scenario,) = re.findall(r"```toml\n(.*?)```", (DOCS / "tutorial" / "first-steps.md").read_text("utf-8"), re.DOTALL)
+
+    def of(seconds: int, key: str = "link") -> anabranch.Run:
+        given = tomllib.loads(scenario.replace('\nlink = "wifi"', f'\n{key} = "wifi"'))
+        return anabranch.run(given, set={"event.1.at": f"{30 + seconds} s"}, events=True)
+
+    def stalls(run: anabranch.Run) -> tuple[int | None, float | None]:
+        session = run.metrics["sessions"][0]
+        return session["stalls"], session["stall_s"]
+
+    forty = of(40)
+    fired = forty.events.filter((pl.col("event") == "timeout-fired") & (pl.col("subflow") == 0))["time_s"]
+    *times, last = [f"{time:.0f}" for time in fired if time > 30.0]
+    assert f"at {', '.join(times)} and {last} s" in page
+    assert stalls(forty) == stalls(of(50)) == stalls(of(60))
+    assert stalls(of(40, "path")) == (0, 0.0)
 
 
 def test_the_readme_shows_what_the_demo_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
