@@ -100,7 +100,7 @@ def test_the_command_makes_a_folder_that_the_other_one_executes(tmp_path: Path, 
     store = str(tmp_path / "store")
     done = anabranch("reproduce", str(tmp_path / "mine"), "--seeds", "2", "--out", str(out), "--store", store)
     assert done.returncode == 0, done.stderr
-    assert "1 claims: " in done.stdout
+    assert "1 claim: " in done.stdout
     report = json.loads((out / "report.json").read_text("utf-8"))
     assert report["papers"][0]["title"] == "mine"
     assert sorted(file.name for file in (tmp_path / "mine").iterdir()) == [

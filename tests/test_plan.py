@@ -386,6 +386,13 @@ def test_a_range_may_take_the_place_of_a_list(write: Write) -> None:
     assert list(dict.fromkeys(run.labels["link.wifi.rtt"] for run in runs)) == ["20 ms", "30 ms", "40 ms"]
 
 
+def test_an_option_may_leave_one_of_the_engines_that_a_plan_compares(anabranch: Run) -> None:
+    done = anabranch("plan", "show", "kernel", "--engine", "sim", "--seeds", "1..3")
+    assert done.returncode == 0, done.stderr
+    assert "engine: 1 value: sim" in done.stdout
+    assert "1 condition with 3 seeds: 3 runs" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "culprit"),
     [

@@ -301,7 +301,7 @@ def _mark(finding: Row) -> str:
 def _summary(rows: Sequence[Row]) -> Text:
     counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in _STYLES}
     parts = [(f"{number} {verdict}", _STYLES[verdict]) for verdict, number in counts.items() if number]
-    text = Text(f"{len(rows)} claims: ")
+    text = Text(f"{plural(len(rows), 'claim')}: ")
     for n, part in enumerate(parts):
         text.append(", " if n else "").append(*part)
     return text

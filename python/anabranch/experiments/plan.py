@@ -192,6 +192,7 @@ def of_document(document: Document, changes: Changes = NO_CHANGES) -> Plan:
         InputError: It has a mistake, as `load` says it.
     """
     document.check_keys((), document.data, KEYS)
+    written = document.data.get("engines")
     document = changes.applied(document)
     data = document.data
     for key in _REQUIRED:
@@ -202,8 +203,10 @@ def of_document(document: Document, changes: Changes = NO_CHANGES) -> Plan:
     made_by = _engines(document)
     scenarios = _scenarios(document)
     axes, draws = _axes(document, scenarios)
-    # One engine is no axis, and its name stands in the table without one.
-    axes = (*axes, variation.of_engines(made_by)) if len(made_by) > 1 else axes
+    # One engine is no axis, and its name stands in the table without one. Where an option chose it from several, it is
+    # the only value of the plan's axis, which comparisons may name.
+    several = len(made_by) > 1 or (isinstance(written, list) and len(written) > 1)
+    axes = (*axes, variation.of_engines(made_by)) if several else axes
     axes = tuple(changes.selected(axes))
     metrics = _texts(document, ("metrics",), data.get("metrics", []))
     contrasts = _contrasts(document, axes)
