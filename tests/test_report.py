@@ -344,6 +344,10 @@ def test_tables_and_figures_are_written_for_papers(copied: Path, anabranch: Run)
     width = re.search(r'width="([\d.]+)pt"', svg)
     assert width
     assert float(width[1]) == pytest.approx(3.4 * 72)
+    pdf = (copied / "paper" / "comparison-1-chart.pdf").read_bytes()
+    assert pdf.startswith(b"%PDF")
+    assert b"/Type3" not in pdf, "publishers refuse such fonts"
+    assert b"CreationDate" not in pdf, "the same figure has the same bytes"
     with (copied / "paper" / "sessions.csv").open(encoding="utf-8") as file:
         assert len(list(csv.reader(file))) == 49
 
@@ -357,11 +361,34 @@ def test_the_label_of_intervals_fits_into_a_column() -> None:
     assert drawn.x1 <= figure.bbox.x1
 
 
+def test_long_labels_of_axes_are_wrapped() -> None:
+    label = "paired difference of linear QoE per media segment (kb/s) from redundant + lia; better is right"
+    item = document.Item("redundant + cubic", -21.0, -75.0, 33.0, "equivalent", "same", "")
+    line = document.Line("a", [0.0, 1.0], [0.0, 1.0])
+    for figure in (
+        paper.draw(document.IntervalChart("t", label, "difference", [item])),
+        paper.draw(document.LineChart("t", label, "mean linear QoE per media segment (kb/s)", [line])),
+    ):
+        figure.draw_without_rendering()
+        written = [axis.label for axis in (figure.axes[0].xaxis, figure.axes[0].yaxis) if axis.label.get_text()]
+        for drawn in (text.get_window_extent() for text in written):
+            assert figure.bbox.x0 <= drawn.x0 <= drawn.x1 <= figure.bbox.x1
+            assert figure.bbox.y0 <= drawn.y0 <= drawn.y1 <= figure.bbox.y1
+
+
+@pytest.mark.parametrize(("share", "corner"), [([0.1, 0.2, 1.0], "left"), ([0.8, 0.9, 1.0], "right")])
+def test_what_is_outside_stands_where_a_distribution_is_not(share: list[float], corner: str) -> None:
+    lines = [document.Line("a", [0.0, 4.0, 10.0], share)]
+    chart = document.LineChart("t", "x", "share", lines, stepped=True, view=(0.0, 10.0), outside=0.02)
+    (text,) = paper.draw(chart).axes[0].texts
+    assert text.get_horizontalalignment() == corner
+
+
 def test_latex_escapes_what_it_would_read() -> None:
     column = document.Column("a_b", "%")
     grid = document.Grid([column, document.Column("n", number=True)], [["x & y", "-1.5"]], caption="c")
     assert r"a\_b (\%) & n \\" in exports.latex(grid)
-    assert r"x \& y & $-1.5$ \\" in exports.latex(grid)
+    assert r"x \& y & $-$1.5 \\" in exports.latex(grid)
 
 
 # --- Run folders ----------------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ def report(
         typer.Option(
             "--export",
             metavar="DIR",
-            help="Also write the tables as CSV and LaTeX, and the figures as SVG for a two-column paper.",
+            help="Also write the tables as CSV and LaTeX, and the figures as SVG and PDF for a two-column paper.",
             show_default=False,
         ),
     ] = None,

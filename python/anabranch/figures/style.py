@@ -114,7 +114,11 @@ _SETTINGS: dict[str, Any] = {
     # Letters stay letters in an SVG, and the same figure gets the same identifiers in every run.
     "svg.fonttype": "none",
     "svg.hashsalt": "anabranch",
+    # Publishers refuse fonts of type 3, which are the default.
+    "pdf.fonttype": 42,
 }
+# What matplotlib calls the date of a file in each format that has one.
+_DATES = {".svg": "Date", ".pdf": "CreationDate"}
 
 
 def few_ticks(axes: Axes, most: int) -> None:
@@ -141,9 +145,9 @@ def time_axis(axes: Axes, *, shown: bool) -> None:
 def save(figure: Figure, path: Path) -> None:
     """Writes a figure in the format of the file's suffix; the same figure gives the same bytes."""
     with applied(), fonts.one_notice():
-        if path.suffix == ".svg":
-            # The date is the only thing in an SVG that the data does not determine.
-            figure.savefig(path, metadata={"Date": None})
+        if dated := _DATES.get(path.suffix):
+            # The date is the only thing in such a file that the data does not determine.
+            figure.savefig(path, metadata={dated: None})
         else:
             figure.savefig(path, pil_kwargs={"compress_level": _COMPRESSION})
 

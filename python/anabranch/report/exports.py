@@ -1,9 +1,10 @@
-"""Tables and figures of a report for a paper: CSV, LaTeX, and SVG as wide as a column of two."""
+"""Tables and figures of a report for a paper: CSV, LaTeX, and SVG and PDF as wide as a column of two."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def write(report: Report, folder: Path) -> list[Path]:
             (folder / name).write_text(content, encoding="utf-8")
             written.append(folder / name)
         charts = [each for each in _blocks(report.sections) if isinstance(each, LineChart | IntervalChart | MapChart)]
-        written += [_draw(chart, folder) for chart in charts if chart.name]
+        written += [file for chart in charts if chart.name for file in _draw(chart, folder)]
     return written
 
 
@@ -57,13 +58,16 @@ def _blocks(sections: Sequence[Section]) -> Iterator[Block]:
         yield from _blocks(section.parts)
 
 
-def _draw(chart: LineChart | IntervalChart | MapChart, folder: Path) -> Path:
+def _draw(chart: LineChart | IntervalChart | MapChart, folder: Path) -> list[Path]:
     from anabranch.figures import style
     from anabranch.report import paper
 
-    file = folder / f"{chart.name}-chart.svg"
-    style.save(paper.draw(chart), file)
-    return file
+    figure = paper.draw(chart)
+    # LaTeX takes PDF; what edits figures takes SVG.
+    files = [folder / f"{chart.name}-chart{suffix}" for suffix in (".svg", ".pdf")]
+    for file in files:
+        style.save(figure, file)
+    return files
 
 
 def _plain(text: str | Mark) -> str:
@@ -130,9 +134,8 @@ def latex(grid: Grid) -> str:
 
 
 def _row(texts: Sequence[str]) -> str:
-    # A minus is no hyphen.
-    return " & ".join(f"${text}$" if _is_negative(text) else text for text in texts) + r" \\"
+    return " & ".join(_MINUS.sub("$-$", text) for text in texts) + r" \\"
 
 
-def _is_negative(text: str) -> bool:
-    return text.startswith("-") and text[1:].replace(".", "", 1).isdigit()
+# A minus is no hyphen.
+_MINUS = re.compile(r"^-(?=[\d.])")

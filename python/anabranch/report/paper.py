@@ -20,6 +20,9 @@ _WIDTH_IN = 3.4
 _HEIGHT_IN = 2.1
 _ROW_IN = 0.155
 _AROUND_IN = 0.55
+_LINE_IN = 0.11
+# What the labels of the vertical axis take, beside which the label of the other axis is centred.
+_BESIDE_IN = 0.6
 _SIZES: dict[str, Any] = {
     "font.size": 7.0,
     "axes.labelsize": 7.0,
@@ -44,6 +47,8 @@ _BAND = "#e0edf5"
 # Beside each other on a categorical axis.
 _DODGE = 0.1
 _FEW_LINES = 6
+# Free at the edges of a figure.
+_EDGE_IN = 0.05
 
 
 def draw(chart: LineChart | IntervalChart | MapChart) -> Figure:
@@ -101,7 +106,9 @@ _UNCERTAIN = "?"
 
 
 def _intervals(chart: IntervalChart) -> Figure:
-    figure = Figure(figsize=(_WIDTH_IN, len(chart.items) * _ROW_IN + _AROUND_IN), layout="constrained")
+    label = _within(chart.x_label, _WIDTH_IN)
+    height_in = len(chart.items) * _ROW_IN + _AROUND_IN + max(label.count("\n") - 1, 0) * _LINE_IN
+    figure = Figure(figsize=(_WIDTH_IN, height_in), layout="constrained")
     axes = figure.add_subplot()
     rows = range(len(chart.items) - 1, -1, -1)
     if chart.margin is not None:
@@ -113,10 +120,15 @@ def _intervals(chart: IntervalChart) -> Figure:
     axes.set_ylim(-0.6, len(chart.items) - 0.4)
     axes.grid(visible=False, axis="y")
     axes.grid(visible=True, axis="x")
-    # A column is too narrow for the quantity and the direction on one line, and has room below the names of the rows.
-    axes.set_xlabel(chart.x_label.replace("; ", ";\n"), x=1.0, horizontalalignment="right")
+    # There is room below the names of the rows, too.
+    axes.set_xlabel(label, x=1.0, horizontalalignment="right")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
     return figure
+
+
+def _within(label: str, width_in: float) -> str:
+    """The label of an axis in lines of at most this width."""
+    return "\n".join(style.wrapped(label, width_in - 2 * _EDGE_IN, _SIZES["axes.labelsize"]))
 
 
 def _item(axes: Axes, row: int, item: Item) -> None:
@@ -128,7 +140,7 @@ def _item(axes: Axes, row: int, item: Item) -> None:
 
 def _lines(chart: LineChart) -> Figure:
     legend_rows = -(-len(chart.lines) // 2) if len(chart.lines) > 1 else 0
-    figure = Figure(figsize=(_WIDTH_IN, _HEIGHT_IN + legend_rows * 0.11), layout="constrained")
+    figure = Figure(figsize=(_WIDTH_IN, _HEIGHT_IN + legend_rows * _LINE_IN), layout="constrained")
     axes = figure.add_subplot()
     for number, line in enumerate(chart.lines):
         # Beside each other where they have the same places.
@@ -144,14 +156,26 @@ def _lines(chart: LineChart) -> Figure:
     if chart.view is not None:
         axes.set_xlim(*chart.view)
         outside = f"{chart.outside:.1%} of the sessions are outside".replace("%", "\N{NO-BREAK SPACE}%")
-        axes.text(0.99, 0.03, outside, transform=axes.transAxes, ha="right", fontsize=5.5, color=style.MUTED)
-    axes.set_xlabel(chart.x_label)
-    axes.set_ylabel(chart.y_label)
+        # A distribution leaves one of two corners free.
+        x, y, side, edge = (0.01, 0.97, "left", "top") if _rises_late(chart) else (0.99, 0.03, "right", "bottom")
+        axes.text(x, y, outside, transform=axes.transAxes, ha=side, va=edge, fontsize=5.5, color=style.MUTED)
+    axes.set_xlabel(_within(chart.x_label, _WIDTH_IN - _BESIDE_IN))
+    axes.set_ylabel(_within(chart.y_label, _HEIGHT_IN - _AROUND_IN))
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
     if len(chart.lines) > 1:
         columns = 2 if len(chart.lines) <= _FEW_LINES else 3
         figure.legend(loc="outside upper left", ncols=columns, handlelength=2.2, columnspacing=1.0, borderpad=0.0)
     return figure
+
+
+def _rises_late(chart: LineChart) -> bool:
+    """Whether distributions have most of their values in the right half of what is shown."""
+    low, high = chart.view or (0.0, 0.0)
+    middle = (low * high) ** 0.5 if chart.logarithmic else (low + high) / 2
+    reached = [
+        max((y or 0.0 for x, y in zip(line.x, line.y, strict=True) if x <= middle), default=0.0) for line in chart.lines
+    ]
+    return sum(reached) < len(reached) / 2
 
 
 def _line(axes: Axes, line: Line, xs: Sequence[float], chart: LineChart) -> None:
