@@ -305,7 +305,7 @@ def test_long_tails_of_a_distribution_are_not_shown_at_first() -> None:
     assert -10 < tailed.view[0] < 5 < 95 < tailed.view[1] < 105
     assert tailed.lines[0].x[1] == -1000.0, "the tail is a zoom away"
     assert tailed.outside == 0.02
-    assert tailed.note == "2 of 100 sessions are outside of what is shown at first; ⤢ shows all"
+    assert tailed.note == "2 of 100 sessions are outside of what is shown at first"
     assert tailed.x_label == "linear QoE (kb/s)"
     assert (drawn(-1.0).view, drawn(-1.0).note) == (None, "")
 
@@ -391,6 +391,44 @@ def test_latex_escapes_what_it_would_read() -> None:
     assert r"x \& y & $-$1.5 \\" in exports.latex(grid)
 
 
+UNFINISHED = """\
+schema = 1
+question = "?"
+scenario = "video.toml"
+seeds = 2
+[vary]
+link.a.rate = ["1 Mb/s", "6 Mb/s"]
+[compare]
+metric = "stall_s"
+better = "lower"
+between = "link.a.rate"
+"""
+VIDEO = """\
+schema = 1
+duration = "8 s"
+[link.a]
+rtt = "20 ms"
+rate = "1 Mb/s"
+[[session]]
+start_spread = "1 s"
+video = { kind = "progressive", size = "2.5 MB", rate = "4 Mb/s", fps = 25 }
+"""
+
+
+def test_means_of_conditions_are_those_of_the_comparison(tmp_path: Path) -> None:
+    (tmp_path / "video.toml").write_text(VIDEO, "utf-8")
+    (tmp_path / "slow.toml").write_text(UNFINISHED, "utf-8")
+    swept(tmp_path / "slow.toml", tmp_path / "s")
+    blocks = [b for s in stored.of_store(tmp_path / "s", timelines=0).sections for b in exports._blocks([s])]
+    compared, conditions = (
+        next(b for b in blocks if isinstance(b, document.Grid) and b.name == name)
+        for name in ("comparison-1", "conditions")
+    )
+    means = {str(row[0]): row[1] for row in compared.rows}
+    assert "cut off" in str(blocks), "the slow link does not bring the video"
+    assert {str(row[0]): row[1] for row in conditions.rows} == means
+
+
 # --- Run folders ----------------------------------------------------------------------------------------------------
 
 
@@ -462,6 +500,16 @@ def page_file(swept_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 Open = Callable[..., "Page"]
 
+# Keeps the sizes of all letters that are drawn, in pixels of the screen.
+_NOTES_FONTS = """
+window.sizes = [];
+const fill = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (...all) {
+  window.sizes.push(parseFloat(/([\\d.]+)px/.exec(this.font)[1]));
+  return fill.apply(this, all);
+};
+"""
+
 
 @pytest.fixture
 def opened(browser: "Browser", page_file: Path) -> Iterator[Open]:
@@ -471,8 +519,11 @@ def opened(browser: "Browser", page_file: Path) -> Iterator[Open]:
     wanted: list[str] = []
     files: set[str] = set()
 
-    def call(width: int = 1280, scheme: Any = "light", file: Path = page_file) -> "Page":
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    def call(width: int = 1280, scheme: Any = "light", file: Path = page_file, pixels: int = 1) -> "Page":
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, device_scale_factor=pixels
+        )
+        context.add_init_script(_NOTES_FONTS)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: said.append(message.text))
@@ -765,6 +816,35 @@ def test_a_print_has_whole_charts(opened: Open, paper: str, width: int) -> None:
     page.emulate_media(media="screen")
     pdf = page.pdf(format=paper)
     assert pdf.startswith(b"%PDF")
+
+
+def test_letters_of_charts_are_as_large_on_a_screen_of_two_pixels(opened: Open) -> None:
+    page = opened(width=390, pixels=2)
+    figure = page.locator("figure.lines").first
+    figure.scroll_into_view_if_needed()
+    figure.locator(".u-over").wait_for()
+    page.wait_for_timeout(100)
+    assert min(page.evaluate("window.sizes")) >= 2 * 5, "rows of intervals may shrink"
+    page = opened(width=1280, pixels=2)
+    page.locator("figure.lines").first.scroll_into_view_if_needed()
+    page.locator("figure.lines .u-over").first.wait_for()
+    page.wait_for_timeout(100)
+    assert min(page.evaluate("window.sizes")) == 2 * 11
+
+
+def test_a_print_right_after_the_start_shows_what_the_screen_does(opened: Open, tmp_path: Path) -> None:
+    x = [-1000.0, *map(float, range(100))]
+    line = document.Line("a", x, [i / 100 for i in range(101)], labels={})
+    chart = document.LineChart("t", "x", "share", [line], stepped=True, view=(-2.0, 101.0), outside=0.01)
+    above = [document.Text(["Charts far below wait until they are near."])] * 100
+    made = document.Report("r", "A report", "l", sections=[document.Section("S", [*above, chart])])
+    report.write(made, tmp_path / "r.html")
+    page = opened(file=tmp_path / "r.html")
+    assert page.locator("figure[data-drawn]").count() == 0
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    texts = page.locator(".printed text").all_text_contents()
+    assert "100" in texts
+    assert not any(text.startswith("\N{MINUS SIGN}") and len(text) > 3 for text in texts), texts
 
 
 def test_the_first_columns_stay_on_a_phone(opened: Open, tmp_path: Path) -> None:

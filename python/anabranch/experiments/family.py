@@ -31,7 +31,7 @@ class Family:
         for block, pairs, of_effects in found:
             contrast = block.contrast
             name, effects = contrast.family, effects + of_effects
-            axes = " and ".join(contrast.between)
+            axes = " and ".join(quantities.of_keys(contrast.between).values())
             what = f"pairs of {axes}" if contrast.reference is None else f"of {axes} with the reference"
             # Several comparisons of a metric differ in the values of the axes that are not compared.
             text = f"{what} in {quantities.of_metric(contrast.metric).name}"

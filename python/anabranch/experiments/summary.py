@@ -69,8 +69,9 @@ def sampled(comparison: Comparison) -> str:
 
 def effect_sentences(comparison: Comparison) -> Iterator[str]:
     """What two factors change on average, and whether one changes what the other does."""
+    names = quantities.of_keys(comparison.contrast.between)
     for effect in comparison.effects:
-        first, *others = effect.factors
+        first, *others = (f"the {names[factor]}" for factor in effect.factors)
         p = f"p {_p_phrase(effect)}"
         if others:
             depends = "depends" if effect.is_certain else "does not certainly depend"

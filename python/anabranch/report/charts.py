@@ -247,7 +247,7 @@ def _view(values: Array) -> tuple[float, float] | None:
 
 def _of_view(outside: float, sessions: int) -> str:
     """What a chart says of the values that it does not show at first."""
-    return f"{round(outside * sessions)} of {sessions} sessions are outside of what is shown at first; ⤢ shows all"
+    return f"{round(outside * sessions)} of {sessions} sessions are outside of what is shown at first"
 
 
 def _places(labels: Sequence[tuple[Any, ...]]) -> dict[tuple[Any, ...], tuple[int, int]]:

@@ -15,7 +15,7 @@ import polars as pl
 
 from anabranch import _core
 from anabranch.errors import InputError
-from anabranch.experiments import origin, store, summary, sweep, table, versions
+from anabranch.experiments import origin, store, summary, sweep, table, unfinished, versions
 from anabranch.experiments.conditions import Run
 from anabranch.experiments.contrast import Comparison, Entry, Verdict
 from anabranch.experiments.contrast_spec import Contrast
@@ -227,8 +227,9 @@ def _effects(comparison: Comparison, name: str) -> Grid:
     heads += [Column(head, quantity.unit, number=True) for head in ("mean ± 95 %", "difference ± 95 %")]
     heads.append(Column("p (Holm)", number=True))
     rows: list[list[str | Mark]] = []
+    names = quantities.of_keys(comparison.contrast.between)
     for effect in comparison.effects:
-        p, factors = summary.p_value(effect.p_value), _TIMES.join(effect.factors)
+        p, factors = summary.p_value(effect.p_value), _TIMES.join(names[factor] for factor in effect.factors)
         if not effect.levels:
             rows.append([factors, "", "", "", p])
         for level in effect.levels:
@@ -374,9 +375,14 @@ def _conditions(swept: _Swept) -> Section:
     if not axes or not rows.height or not wanted:
         return Section("Conditions")
     heads = [*_axes(axes), *map(of_metric, wanted)]
-    groups = rows.partition_by(axes, maintain_order=True, as_dict=True)
-    texts = [summary.means(list(groups.values()), metric) for metric in wanted]
-    body = [[*map(str, labels), *own] for labels, *own in zip(groups, *texts, strict=True)]
+    conditions = rows.select(axes).unique(maintain_order=True).rows()
+    compared = {each.metric: each for each in reversed(swept.plan.contrasts)}
+    texts = []
+    for metric in wanted:
+        # A mean of what is compared is that of the comparison, where sessions that were cut off count otherwise.
+        counted, _ = unfinished.counted(rows, compared[metric]) if metric in compared else (rows, ())
+        texts.append(summary.means(counted.partition_by(axes, maintain_order=True), metric))
+    body = [[*map(str, labels), *own] for labels, *own in zip(conditions, *texts, strict=True)]
     caption = "Mean of each condition with its 95 % interval (Student's t over networks, or over seeds of one network)"
     return Section("Conditions", [Grid(heads, body, caption=caption, name="conditions")])
 

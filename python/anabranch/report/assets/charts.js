@@ -15,7 +15,8 @@ const charts = (() => {
   const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   const pathColour = (place) => ink(`c${place % 6}`);
   const faded = (colour, share) => `rgba(${[1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)).join(", ")}, ${share})`;
-  const font = (size) => `${size}px ${ink("sans")}`;
+  /** A font of whole pixels: on a screen of two pixels per pixel, uPlot would draw 11.5px as 11.10px. */
+  const font = (size) => `${Math.round(size)}px ${ink("sans")}`;
 
   /** A number with so many significant digits, without an exponent where people would not write one. */
   function written(value, digits = 3) {
@@ -52,7 +53,7 @@ const charts = (() => {
   const axis = (label, more = {}) => ({
     stroke: ink("muted"),
     font: font(11),
-    labelFont: font(11.5),
+    labelFont: font(11),
     label,
     labelSize: label ? 18 : 0,
     labelGap: 2,
@@ -143,7 +144,8 @@ const charts = (() => {
 
     zoomTo(min, max) {
       const [low, high] = this.extent;
-      this.plot.setScale("x", { min: Math.max(min, low), max: Math.min(max, high) });
+      // At once: a print that begins now takes the range from the plot.
+      this.plot.batch(() => this.plot.setScale("x", { min: Math.max(min, low), max: Math.min(max, high) }));
     }
 
     zoom(by) {
