@@ -17,6 +17,7 @@ import pytest
 from anabranch import InputError, report
 from anabranch.experiments import plan, sweep
 from anabranch.report import charts, document, exports, folders, paper, selection, stored
+from anabranch.results import metrics
 from conftest import Run, require
 from test_sweep import BASE, swept
 
@@ -908,6 +909,18 @@ def test_a_run_with_plots_has_panels_of_packets_that_zoom(
     page.get_by_label("Zoom in").first.click()
     page.wait_for_timeout(200)
     assert shown.screenshot() != before
+    timeline = page.locator(".timeline")
+    _, svg = saved(page, timeline, "SVG")
+    texts = ["".join(text.itertext()) for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    legend = ("acknowledged", "window", "retransmission", "wifi", "lte")
+    assert [texts.count(name) for name in legend] == [1] * len(legend), "the legend names bars and lines once"
+    _, text = saved(page, timeline, "CSV")
+    rows = list(csv.DictReader(text.decode().splitlines()))
+    segments = [row for row in rows if (row["panel"], row["line"]) == (kinds[0], "segment")]
+    sent = metrics.read(tmp_path / "plotted" / "metrics.json")["sessions"][0]["subflows"][0]
+    assert len(segments) >= sent["segments_sent"] - (sent["retransmissions"] or 0) - (sent["reinjections"] or 0) > 100
+    assert all(float(row["value"]) < float(row["value at the end of the bar"]) for row in segments)
+    assert {row["value at the end of the bar"] for row in rows if row["panel"] == "Congestion window"} == {""}
 
 
 def test_the_page_is_usable_by_keyboard(opened: Open) -> None:

@@ -284,8 +284,13 @@ const exporting = (() => {
 
   /** The numbers of a timeline: a column per line, and panels with times of their own below each other. */
   function rowsOfPanels(panels) {
-    const rows = [["panel", "line", "time (s)", "value", "unit"]];
-    for (const panel of panels) for (const line of panel.lines) panel.x.forEach((x, i) => line.values[i] !== null && rows.push([panel.title, line.name, +x.toFixed(6), line.values[i], panel.unit]));
+    const bars = panels.some((panel) => panel.bars?.length);
+    const rows = [["panel", "line", "time (s)", "value", "unit", ...(bars ? ["value at the end of the bar"] : [])]];
+    const add = (panel, name, x, value, ...end) => rows.push([panel.title, name, +x.toFixed(6), value, panel.unit, ...(bars ? [end[0] ?? ""] : [])]);
+    for (const panel of panels) {
+      for (const line of panel.lines) panel.x.forEach((x, i) => line.values[i] !== null && add(panel, line.name, x, line.values[i]));
+      for (const bar of panel.bars ?? []) bar.t.forEach((x, i) => add(panel, bar.name, x, +bar.from[i].toFixed(6), +bar.to[i].toFixed(6)));
+    }
     return rows;
   }
 

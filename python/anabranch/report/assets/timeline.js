@@ -351,9 +351,13 @@ const timeline = (() => {
     };
     place.append(legend(data, group));
     const parts = () => panels.map((panel, i) => ({ chart: group.charts[i], head: `${panel.title} (${panel.unit})` }));
-    const paths = () => data.paths.map((path) => ({ name: path.name, colour: pathColour(path.colour), dash: [] }));
+    const key = (name, colour) => ({ name, colour, dash: [] });
+    const paths = () => data.paths.map((path) => key(path.name, pathColour(path.colour)));
+    // Of plots of packets: lines and bars, but for those of segments, which have the colour of their path.
+    const ofPackets = () => panels.filter((panel) => panel.bars).flatMap((panel) => [...panel.lines, ...panel.bars]).filter(({ name }) => name !== "segment").map(({ name, colour }) => key(name, ink(colour)));
+    const keys = () => [...new Map([...ofPackets(), ...paths()].map((each) => [each.name, each])).values()];
     const name = stored.title.replace(/[^\w.]+/g, "-");
-    const svg = () => exporting.panelsFile(stored.title, stored.outcome, parts(), paths);
+    const svg = () => exporting.panelsFile(stored.title, stored.outcome, parts(), keys);
     panels.forEach((panel, i) => group.charts.push(panelChart(place, panel, data, extent, group, i === 0, i === panels.length - 1)));
     place.append(exporting.buttons(name, svg, () => exporting.rowsOfPanels(panels)));
     if (data.marks.length) place.append(events(data));
