@@ -31,7 +31,7 @@ FEATURES := $(if $(KERNEL),--features anabranch-python/kernel)
 # by itself compiles every dependency a second time. What a plain `cargo test` builds is kept apart from this.
 LINTING := $(shell PATH="$(PATH)" clippy-driver --version >/dev/null 2>&1 && echo RUSTC_WORKSPACE_WRAPPER=clippy-driver)
 
-RUST_SOURCES := $(shell find crates scenarios -type f \( -name '*.rs' -o -name '*.[ch]' -o -name '*.toml' \) 2>/dev/null) \
+RUST_SOURCES := $(shell find crates scenarios/ -type f \( -name '*.rs' -o -name '*.[ch]' -o -name '*.toml' \) 2>/dev/null) \
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests scripts
 
