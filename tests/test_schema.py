@@ -17,6 +17,7 @@ from conftest import Run
 NETWORK = 'schema = 1\nduration = "9 s"\n[link.a]\nrate = "2 Mb/s"\n'
 BULK = NETWORK + "[[session]]\n"
 DASH = BULK + 'video = { kind = "dash", ladder = "bbb-1s" }\n'
+RATES = 'rates = ["800 kb/s", "2.4 Mb/s"], segment_duration = "4 s", duration = "10 s"'
 PROGRESSIVE = BULK + 'video = { kind = "progressive", size = "1 MB", rate = "1 Mb/s" }\n'
 
 
@@ -53,6 +54,7 @@ SHORT_AND_LONG_FORMS = [
     NETWORK.replace('rate = "2 Mb/s"', 'rate = { synthetic = "lte", mean = "9 Mb/s" }') + "[[session]]\n",
     BULK + 'transport = { kernel = "upstream", congestion_control = { name = "cubic", constants = "rfc9438" } }\n',
     DASH + 'player = { kind = "dash.js-5", buffer = "12 s", max_resolution = "1280x720" }\nstatistics = {}\n',
+    DASH.replace('ladder = "bbb-1s"', RATES + ', resolutions = ["640x360", "1280x720"]'),
     PROGRESSIVE.replace('rate = "1 Mb/s"', 'rate = "1 Mb/s", fps = "24000/1001"') + 'player = "vlc-2"\n',
     BULK + '[[event]]\nat = "1 s"\nlink = "a"\ndown = true\n[[event]]\nat = "2 s"\nlink = "a"\nrate = "1 Mb/s"\n',
     BULK + '[[event]]\nat = "1 s"\npath = "a"\ndown = false\n[transport]\nreceive_buffer = "1 MB"\n',

@@ -313,8 +313,19 @@ class DashVideo(TypedDict):
     """Media segments in several representations."""
 
     kind: Literal["dash"]
-    ladder: NotRequired[Literal["bbb-1s", "bbb-2s", "bbb-6s", "bbb-10s"]]
-    """A shipped ladder: `bbb-1s`, `bbb-2s`, `bbb-6s`, `bbb-10s` (Big Buck Bunny, 596 s)."""
+    ladder: NotRequired[Literal["bbb-1s", "bbb-2s", "bbb-6s", "bbb-10s", "uhd-4s"]]
+    """A shipped ladder: `bbb-1s`, `bbb-2s`, `bbb-6s`, `bbb-10s` (Big Buck Bunny, 596 s), `uhd-4s` (synthetic, up
+    to 25 Mb/s, 596 s).
+    """
+    rates: NotRequired[list[RateText]]
+    """In place of a ladder: the nominal rates of the representations, in ascending order, such as ["1 Mb/s", "3
+    Mb/s"]. They need `segment_duration` and `duration`. Sizes are nominal with `scene_variation = 0`, and
+    otherwise drawn.
+    """
+    resolutions: NotRequired[list[str]]
+    """Of `rates`: the sizes of the pictures, one for each rate, such as ["640x360", "1280x720"]; unknown where
+    absent.
+    """
     mpd: NotRequired[str]
     """In place of a ladder: an MPD, relative to the scenario's file, with the sizes that it states."""
     table: NotRequired[str]
@@ -322,7 +333,9 @@ class DashVideo(TypedDict):
     `segment_sizes_bits`.
     """
     duration: NotRequired[TimeText]
-    """The longest playing time, from the first media segment that is listed; a live MPD ends then."""
+    """The longest playing time, from the first media segment that is listed; a live MPD ends then. Of `rates`:
+    the playing time.
+    """
     period: NotRequired[int]
     """Of an MPD: the only period that is played, counted from one; all of them, one after the other, where
     absent.
@@ -332,10 +345,12 @@ class DashVideo(TypedDict):
     with the highest bitrate, with those of the same codec, language and role.
     """
     segment_duration: NotRequired[TimeText]
-    """Of an MPD: the duration of media segments, needed where only the index of the media file has it."""
+    """Of `rates`: the duration of media segments; the last one has the rest. Of an MPD: the same, needed where
+    only the index of the media file has it.
+    """
     scene_variation: NotRequired[float]
-    """The coefficient of variation of sizes between scenes. Where absent: 0.222 for a ladder, 0 (sizes as they
-    are) for an MPD or a table.
+    """The coefficient of variation of sizes between scenes, which are lognormal. Where absent: 0.222 for a
+    ladder or `rates`, 0 (sizes as they are) for an MPD or a table.
     """
     scene_length: NotRequired[TimeText]
     """The mean length of a scene."""

@@ -1,10 +1,15 @@
-//! Shipped ladders: Big Buck Bunny in 20 representations, as the DASH papers streamed it.
+//! Shipped ladders: Big Buck Bunny in 20 representations, as the DASH papers streamed it, and a ladder up to 2160 lines.
 //!
-//! Rates of 1, 2 and 10 s: the file names of the ITEC dataset (Lederer, Mueller, Timmerer, "Dynamic Adaptive Streaming over
+//! `bbb`: rates of 1, 2 and 10 s: the file names of the ITEC dataset (Lederer, Mueller, Timmerer, "Dynamic Adaptive Streaming over
 //! HTTP Dataset", MMSys 2012; DASHDataset2014), in bit/s. Those of 6 s: Table I of "Performance of DASH over Multipath TCP"
 //! (REV Journal, 2019), which rounds to kbit/s below 1 Mbit/s and to 100 kbit/s above; no exact source was found.
 //! Resolutions by rank: the same table. Length: 596 s ("596 video segments" of one second, MPTCP+, section V); the film
 //! itself has 596.46 s.
+//!
+//! `uhd`: the rates and resolutions of HEVC in Apple's "HTTP Live Streaming (HLS) authoring specification for Apple devices" (SDR, up
+//! to 30 pictures per second), from 145 kbit/s to 16.8 Mbit/s. Above them one more of 25 Mbit/s, an assumption of this project: recorded
+//! networks carry more than the specification's highest rate. No such video was measured: sizes are synthetic ([`super::SegmentVariation`]:
+//! lognormal scenes with the variation of Big Buck Bunny), and the length is Big Buck Bunny's, so that results compare.
 
 use super::{DashVideo, Representation, Resolution};
 use anabranch_registry::{Entry, Registry};
@@ -49,6 +54,22 @@ const BUNNY_RESOLUTIONS: [Resolution; 20] = [
     size(1920, 1080),
     size(1920, 1080),
     size(1920, 1080),
+];
+
+const UHD_RESOLUTIONS: [Resolution; 13] = [
+    size(640, 360),
+    size(768, 432),
+    size(960, 540),
+    size(960, 540),
+    size(960, 540),
+    size(1280, 720),
+    size(1280, 720),
+    size(1920, 1080),
+    size(1920, 1080),
+    size(2560, 1440),
+    size(3840, 2160),
+    size(3840, 2160),
+    size(3840, 2160),
 ];
 
 /// Every shipped ladder.
@@ -109,6 +130,20 @@ pub static LADDERS: Registry<fn() -> NominalLadder> = Registry::new(&[
             resolutions: &BUNNY_RESOLUTIONS,
         },
     },
+    Entry {
+        name: "uhd-4s",
+        summary: "Synthetic, 13 representations from 145 kbit/s to 25 Mbit/s (2160 lines) of 4 s segments.",
+        source: "Apple's HLS authoring specification (HEVC) up to 16.8 Mbit/s; the highest rate is an assumption",
+        create: || NominalLadder {
+            segment: Duration::from_secs(4),
+            duration: BUNNY_DURATION,
+            bitrates: &[
+                145_000, 300_000, 600_000, 900_000, 1_600_000, 2_400_000, 3_400_000, 4_500_000, 5_800_000, 8_100_000,
+                11_600_000, 16_800_000, 25_000_000,
+            ],
+            resolutions: &UHD_RESOLUTIONS,
+        },
+    },
 ]);
 
 /// The shipped ladder of that name.
@@ -122,21 +157,8 @@ impl NominalLadder {
     pub fn video(&self, duration: Option<Duration>) -> Result<DashVideo, super::VideoShapeError> {
         let pairs = self.bitrates.iter().zip(self.resolutions);
         let representations = pairs.map(|(&bitrate, &r)| Representation { bitrate, resolution: Some(r) }).collect();
-        let duration = duration.unwrap_or(self.duration);
-        DashVideo::nominal(representations, &equal_parts(duration, self.segment))
+        DashVideo::of_equal_segments(representations, self.segment, duration.unwrap_or(self.duration))
     }
-}
-
-/// Divides `whole` into parts of `part`, and a last one with the rest.
-fn equal_parts(whole: Duration, part: Duration) -> Vec<Duration> {
-    let full = whole.as_nanos() / part.as_nanos().max(1);
-    // One more than allowed suffices for a refusal; a list of billions would waste memory.
-    let mut parts = vec![part; full.min(u64::from(super::MAX_SEGMENTS) + 1) as usize];
-    let rest = whole.as_nanos() % part.as_nanos().max(1);
-    if rest > 0 {
-        parts.push(Duration::from_nanos(rest));
-    }
-    parts
 }
 
 #[cfg(test)]
@@ -147,7 +169,8 @@ mod tests {
     fn every_ladder_makes_a_video() {
         for name in LADDERS.names() {
             let ladder = find_ladder(name).unwrap();
-            assert_eq!((ladder.bitrates.len(), ladder.resolutions.len()), (20, 20));
+            let representations = if name.starts_with("bbb") { 20 } else { 13 };
+            assert_eq!((ladder.bitrates.len(), ladder.resolutions.len()), (representations, representations));
             let video = ladder.video(None).unwrap();
             assert_eq!(video.duration(), BUNNY_DURATION);
             let expected = 596_u64.div_ceil(ladder.segment.as_nanos() / 1_000_000_000);

@@ -1,7 +1,7 @@
 //! Content of a DASH player: representations, media segments, and their sizes in bytes.
 //!
 //! A [`DashVideo`] is the video of one presentation. It comes from
-//! - a shipped ladder ([`LADDERS`]) with nominal sizes,
+//! - a shipped ladder ([`LADDERS`]), or rates in equal segments ([`DashVideo::of_equal_segments`]), with nominal sizes,
 //! - an MPD ([`Mpd`]), with the sizes that it states, if it does,
 //! - a table of sizes ([`read_table`]).
 //!
@@ -168,6 +168,16 @@ impl DashVideo {
         DashVideo::with_sizes(representations, durations, sizes)
     }
 
+    /// A video that plays for `duration`, in media segments of `segment` and nominal sizes. The last media segment is shorter if
+    /// the duration is no multiple.
+    pub fn of_equal_segments(
+        representations: Vec<Representation>,
+        segment: Duration,
+        duration: Duration,
+    ) -> Result<Self, VideoShapeError> {
+        DashVideo::nominal(representations, &equal_parts(duration, segment))
+    }
+
     /// With the bytes of every media segment: `sizes[representation][segment]`.
     pub fn with_sizes(
         representations: Vec<Representation>,
@@ -290,6 +300,18 @@ impl DashVideo {
         };
         self.representations.iter().rposition(fits).unwrap_or(0)
     }
+}
+
+/// Divides `whole` into parts of `part`, and a last one with the rest.
+fn equal_parts(whole: Duration, part: Duration) -> Vec<Duration> {
+    let full = whole.as_nanos() / part.as_nanos().max(1);
+    // One more than allowed suffices for a refusal; a list of billions would waste memory.
+    let mut parts = vec![part; full.min(u64::from(MAX_SEGMENTS) + 1) as usize];
+    let rest = whole.as_nanos() % part.as_nanos().max(1);
+    if rest > 0 {
+        parts.push(Duration::from_nanos(rest));
+    }
+    parts
 }
 
 /// Bytes at a rate (bit/s) in a time; at least one.

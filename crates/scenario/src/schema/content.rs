@@ -2,11 +2,13 @@
 
 use super::checker::{Checker, Result};
 use super::mistake::Mistake;
-use super::tables::{Dash, Player, Session, Video};
+use super::tables::{Dash, Player, RATES_EXPECTED, RESOLUTIONS_EXPECTED, Session, Video};
 use crate::warning::WarningKind;
 use anabranch_media::abr::AbrOptionError;
-use anabranch_media::content::{DashVideo, LADDERS, Mpd, MpdSelection, SegmentVariation, read_table};
+use anabranch_media::content::{DashVideo, LADDERS, Mpd, MpdSelection, Representation, SegmentVariation, read_table};
 use anabranch_media::{Content, Exchanges, FrameTable, PLAYERS, PlayerSetup, SetupError, outside_domain};
+use anabranch_units::text::write_rate;
+use anabranch_units::{Bandwidth, Duration};
 use std::sync::Arc;
 
 pub(super) fn check_video(video: &mut Video, steps: &[&str], checker: &mut Checker<'_>) -> Result<()> {
@@ -21,43 +23,57 @@ pub(super) fn check_video(video: &mut Video, steps: &[&str], checker: &mut Check
     }
 }
 
-/// Keys that only choose from an MPD.
-const OF_MPD: [&str; 3] = ["period", "adaptation_set", "segment_duration"];
-
 /// What a video may be described by.
-const SOURCES: &str = "one of `ladder`, `mpd` and `table`, which say what there is";
+const SOURCES: &str = "one of `ladder`, `rates`, `mpd` and `table`, which say what there is";
 
 /// Reads the description of the video.
 fn complete_dash(dash: &mut Dash, steps: &[&str], checker: &mut Checker<'_>) -> Result<()> {
     let under = |key: &'static str| [steps, &[key]].concat();
-    let sources = [("ladder", dash.ladder.is_some()), ("mpd", dash.mpd.is_some()), ("table", dash.table.is_some())];
+    let sources = [
+        ("ladder", dash.ladder.is_some()),
+        ("rates", dash.rates.is_some()),
+        ("mpd", dash.mpd.is_some()),
+        ("table", dash.table.is_some()),
+    ];
     let given: Vec<&str> = sources.into_iter().filter(|(_, given)| *given).map(|(key, _)| key).collect();
-    match given[..] {
+    let source = match given[..] {
         [] => return Err(Mistake::missing("ladder", SOURCES).in_table("video", checker.at(steps))),
-        [_] => {}
+        [source] => source,
         [first, second, ..] => {
             return checker.wrong(&under(second), format!("`video` has `{first}` and `{second}`"), SOURCES);
         }
-    }
-    let choosing = [dash.period.is_some(), dash.adaptation_set.is_some(), dash.segment_duration.is_some()];
-    if let Some(at) = choosing.iter().position(|given| *given).filter(|_| dash.mpd.is_none()) {
-        let message = format!("only an MPD has `{}`", OF_MPD[at]);
-        return checker.wrong(&under(OF_MPD[at]), message, "`mpd` instead");
-    }
-    let base = if dash.ladder.is_some() {
-        ladder(dash, steps, checker)?
-    } else if dash.mpd.is_some() {
-        mpd(dash, steps, checker)?
-    } else {
-        sizes(dash, steps, checker)?
+    };
+    check_belonging(dash, source, steps, checker)?;
+    let base = match source {
+        "ladder" => ladder(dash, steps, checker)?,
+        "rates" => rates(dash, steps, checker)?,
+        "mpd" => mpd(dash, steps, checker)?,
+        _ => sizes(dash, steps, checker)?,
     };
     if dash.scene_length.is_zero() {
         return checker.wrong(&under("scene_length"), "`scene_length` is zero", "a time above zero");
     }
-    let usual = if dash.ladder.is_some() { SegmentVariation::default().scene } else { 0.0 };
+    let synthetic = ["ladder", "rates"].contains(&source);
+    let usual = if synthetic { SegmentVariation::default().scene } else { 0.0 };
     dash.scene_variation.get_or_insert(usual);
     dash.video = Some(Arc::new(dash.finish(base)));
     Ok(())
+}
+
+/// Refuses keys that this description of a video does not have.
+fn check_belonging(dash: &Dash, source: &str, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
+    let keys: [(&'static str, bool, &[&str]); 4] = [
+        ("period", dash.period.is_some(), &["mpd"]),
+        ("adaptation_set", dash.adaptation_set.is_some(), &["mpd"]),
+        ("segment_duration", dash.segment_duration.is_some(), &["rates", "mpd"]),
+        ("resolutions", dash.resolutions.is_some(), &["rates"]),
+    ];
+    let Some((key, _, owners)) = keys.into_iter().find(|(_, given, owners)| *given && !owners.contains(&source)) else {
+        return Ok(());
+    };
+    let owners: Vec<String> = owners.iter().map(|owner| format!("`{owner}`")).collect();
+    let message = format!("only a video with {} has `{key}`", owners.join(" or "));
+    checker.wrong(&[steps, &[key]].concat(), message, format!("{} in place of `{source}`", owners.join(" or ")))
 }
 
 fn ladder(dash: &Dash, steps: &[&str], checker: &Checker<'_>) -> Result<DashVideo> {
@@ -70,10 +86,57 @@ fn ladder(dash: &Dash, steps: &[&str], checker: &Checker<'_>) -> Result<DashVide
     ladder.video(dash.duration).or_else(|error| checker.wrong(steps, error.to_string(), "another duration"))
 }
 
-fn mpd(dash: &mut Dash, steps: &[&str], checker: &mut Checker<'_>) -> Result<DashVideo> {
-    if dash.segment_duration.is_some_and(|duration| duration.is_zero()) {
+/// A video of these rates, with nominal sizes.
+fn rates(dash: &Dash, steps: &[&str], checker: &Checker<'_>) -> Result<DashVideo> {
+    let needed = |key, such| Mistake::missing(key, such).in_table("a video with `rates`", checker.at(steps));
+    let segment = dash.segment_duration.ok_or_else(|| needed("segment_duration", "a time such as \"4 s\""))?;
+    let duration = dash.duration.ok_or_else(|| needed("duration", "the playing time, such as \"10 min\""))?;
+    check_segment_duration(segment, steps, checker)?;
+    let rates = dash.rates.as_deref().unwrap_or_default();
+    check_rates(rates, &[steps, &["rates"]].concat(), checker)?;
+    let resolutions = dash.resolutions.as_deref();
+    if let Some(given) = resolutions.filter(|given| given.len() != rates.len()) {
+        let message = format!("`resolutions` has {} entries, and `rates` has {}", given.len(), rates.len());
+        return checker.wrong(&[steps, &["resolutions"]].concat(), message, RESOLUTIONS_EXPECTED);
+    }
+    let representation = |(rank, rate): (usize, &Bandwidth)| Representation {
+        bitrate: rate.as_bps(),
+        resolution: resolutions.map(|resolutions| resolutions[rank]),
+    };
+    let representations = rates.iter().enumerate().map(representation).collect();
+    let video = DashVideo::of_equal_segments(representations, segment, duration);
+    video.or_else(|error| checker.wrong(steps, error.to_string(), "another duration"))
+}
+
+/// Rates must ascend, so that a rank means a quality.
+fn check_rates(rates: &[Bandwidth], steps: &[&str], checker: &Checker<'_>) -> Result<()> {
+    if rates.is_empty() {
+        return checker.wrong(steps, "`rates` is empty", RATES_EXPECTED);
+    }
+    for (rank, &rate) in rates.iter().enumerate() {
+        let problem = if rate == Bandwidth::ZERO || rate == Bandwidth::INFINITE {
+            format!("`rates` has `{}`", write_rate(rate))
+        } else if rank > 0 && rate <= rates[rank - 1] {
+            format!("`rates`: {} follows {}", write_rate(rate), write_rate(rates[rank - 1]))
+        } else {
+            continue;
+        };
+        return checker.wrong(&[steps, &[&rank.to_string()]].concat(), problem, RATES_EXPECTED);
+    }
+    Ok(())
+}
+
+fn check_segment_duration(duration: Duration, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
+    if duration.is_zero() {
         let steps = [steps, &["segment_duration"]].concat();
         return checker.wrong(&steps, "`segment_duration` is zero", "a time above zero");
+    }
+    Ok(())
+}
+
+fn mpd(dash: &mut Dash, steps: &[&str], checker: &mut Checker<'_>) -> Result<DashVideo> {
+    if let Some(duration) = dash.segment_duration {
+        check_segment_duration(duration, steps, checker)?;
     }
     let selection = MpdSelection {
         period: dash.period,

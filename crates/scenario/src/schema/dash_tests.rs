@@ -37,6 +37,71 @@ fn a_ladder_varies_and_its_defaults_are_the_references() {
     assert_ne!(other.video, content.video);
 }
 
+/// A DASH video whose `rates` and further keys these are.
+fn with_rates(rates: &str, more: &str) -> std::result::Result<Scenario, Error> {
+    with(&format!("video = {{ kind = \"dash\", {more}\nrates = {rates} }}"))
+}
+
+const USUAL: &str = "segment_duration = \"4 s\", duration = \"10 s\",";
+
+#[test]
+fn rates_in_the_scenario_are_a_ladder() {
+    let read = |more: &str| {
+        let scenario = with_rates("[\"800 kb/s\", \"2.4 Mb/s\"]", more).unwrap_or_else(|e| panic!("{e}"));
+        let again = load(&scenario.resolved(), "dash.toml", None, &[]);
+        assert_eq!(again.as_ref(), Ok(&scenario), "{}", scenario.resolved());
+        let Video::Dash(content) = &scenario.sessions[0].video else { panic!("not DASH") };
+        content.clone()
+    };
+    let constant = read(&format!("{USUAL} scene_variation = 0, resolutions = [\"640x360\", \"1280x720\"],"));
+    let video = constant.video();
+    assert_eq!((video.segments(), video.duration()), (3, Duration::from_secs(10)));
+    assert_eq!([video.bytes(0, 0), video.bytes(1, 1), video.bytes(1, 2)], [400_000, 1_200_000, 600_000]);
+    assert_eq!(video.representations()[1].resolution, Some(Resolution { width: 1280, height: 720 }));
+    let drawn = read(USUAL);
+    assert_eq!(drawn.scene_variation, Some(SegmentVariation::default().scene), "as of a shipped ladder");
+    let sum = |content: &Dash| (0..3).map(|segment| content.video().bytes(1, segment)).sum::<u64>();
+    assert_eq!(sum(&drawn), sum(&constant), "the mean rate is the nominal one");
+    assert_ne!(drawn.video().bytes(1, 0), constant.video().bytes(1, 0));
+    assert_eq!(drawn.video().representations()[1].resolution, None);
+    assert_ne!(read(&format!("{USUAL} seed = 2,")).video, drawn.video);
+}
+
+#[test]
+fn mistakes_in_rates_are_reported_where_they_are() {
+    // The keys are in line 6, the rates in line 7; the first rate begins in column 10.
+    let cases = [
+        ("[]", USUAL, (7, 9), "`rates` is empty"),
+        ("[\"2 Mb/s\", \"1 Mb/s\"]", USUAL, (7, 20), "`rates`: 1 Mb/s follows 2 Mb/s"),
+        ("[\"2 Mb/s\", \"2 Mb/s\"]", USUAL, (7, 20), "`rates`: 2 Mb/s follows 2 Mb/s"),
+        ("[\"0 Mb/s\"]", USUAL, (7, 10), "`rates` has `0 b/s`"),
+        ("[\"1 Mb/s\", \"unlimited\"]", USUAL, (7, 20), "`rates` has `unlimited`"),
+        ("[\"1 Mbs\"]", USUAL, (7, 10), "`rates`: `Mbs` in `1 Mbs` is no unit"),
+        ("[\"1 Mb/s\", 2]", USUAL, (7, 20), "`rates`: "),
+        ("\"1 Mb/s\"", USUAL, (7, 9), "`rates` is a text"),
+        ("[\"1 Mb/s\"]", "", (6, 9), "a video with `rates` has no `segment_duration`"),
+        ("[\"1 Mb/s\"]", "segment_duration = \"4 s\",", (6, 9), "a video with `rates` has no `duration`"),
+        ("[\"1 Mb/s\"]", "segment_duration = \"0 s\", duration = \"9 s\",", (6, 45), "`segment_duration` is zero"),
+        ("[\"1 Mb/s\"]", "segment_duration = \"1 ns\", duration = \"9 s\",", (6, 9), "at most 1000000 media segments"),
+        (
+            "[\"1 Mb/s\"]",
+            "segment_duration = \"4 s\", duration = \"9 s\", resolutions = [\"640x360\", \"1280x720\"],",
+            (6, 84),
+            "`resolutions` has 2 entries, and `rates` has 1",
+        ),
+        ("[\"1 Mb/s\"]", "ladder = \"bbb-1s\",", (7, 9), "`video` has `ladder` and `rates`"),
+    ];
+    for (rates, more, place, message) in cases {
+        let error = with_rates(rates, more).expect_err(rates);
+        assert_eq!((error.line, error.column), place, "{rates} {more}: {error}");
+        assert!(error.message.contains(message), "{rates} {more}: {error}");
+    }
+    let error = with_rates("\"1 Mb/s\"", USUAL).unwrap_err();
+    assert!(error.expected.starts_with("a list of rates"), "{error}");
+    let error = with("video = { kind = \"dash\", rate = [\"1 Mb/s\"] }").unwrap_err();
+    assert_eq!(error.nearest.as_deref(), Some("rates"), "{error}");
+}
+
 #[test]
 fn files_are_found_beside_the_scenario() {
     let directory = std::env::temp_dir().join(format!("anabranch-dash-{}", std::process::id()));
@@ -105,7 +170,13 @@ fn mistakes_are_reported_where_they_are() {
         (video("seed = 1"), 6, "no `ladder`"),
         (video("ladder = \"bbb-1s\", mpd = \"a.mpd\""), 6, "`video` has `ladder` and `mpd`"),
         (video("ladder = \"bbb-3s\""), 6, "unknown ladder `bbb-3s`"),
-        (video("ladder = \"bbb-1s\", period = 2"), 6, "only an MPD has `period`"),
+        (video("ladder = \"bbb-1s\", period = 2"), 6, "only a video with `mpd` has `period`"),
+        (
+            video("ladder = \"bbb-1s\", segment_duration = \"2 s\""),
+            6,
+            "only a video with `rates` or `mpd` has `segment_dur",
+        ),
+        (video("ladder = \"bbb-1s\", resolutions = []"), 6, "only a video with `rates` has `resolutions`"),
         (video("ladder = \"bbb-1s\", duration = \"0 s\""), 6, "no media segments"),
         (video("ladder = \"bbb-1s\", scene_variation = -1"), 6, "`scene_variation` is -1"),
         (video("ladder = \"bbb-1s\", scene_length = \"0 s\""), 6, "`scene_length` is zero"),

@@ -1,6 +1,7 @@
 //! What is wrong with a scenario while it is read: first without its place, then with it.
 
 use super::document::{Origin, Value};
+use super::tables::{RATES_EXPECTED, RESOLUTIONS_EXPECTED};
 use crate::error::Error;
 use anabranch_units::nearest;
 use serde::de::{self, Expected, Unexpected};
@@ -89,6 +90,8 @@ impl Mistake {
         if self.expected == A_LIST {
             self.expected = match key {
                 "session" | "traffic" | "event" => format!("a list of tables: [[{key}]]"),
+                "rates" => RATES_EXPECTED.into(),
+                "resolutions" => RESOLUTIONS_EXPECTED.into(),
                 _ => "a list of names".into(),
             };
         }

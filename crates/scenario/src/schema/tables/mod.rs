@@ -23,6 +23,7 @@ pub use rate::{Constant, LatencyUse, Rate, Synthetic, TokenBucket, Trace};
 pub use session::{Path, Session, Statistics, Traffic, TrafficKind};
 pub use starts::Starts;
 pub use video::{Bulk, Dash, Fps, Progressive, Video};
+pub(super) use video::{RATES_EXPECTED, RESOLUTIONS_EXPECTED};
 
 use crate::warning::Warning;
 use anabranch_stack::connection::{Choice, Transport};

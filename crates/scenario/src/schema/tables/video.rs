@@ -1,6 +1,6 @@
 //! `video = { ... }`: what a session transfers.
 
-use anabranch_media::content::{DashVideo, LADDERS, SegmentVariation};
+use anabranch_media::content::{DashVideo, LADDERS, Resolution, SegmentVariation};
 use anabranch_media::{Content, FrameRate, FrameTable, Variation, VideoError, VideoSpec};
 use anabranch_registry::by_kind;
 use anabranch_units::{Bandwidth, Bytes, Duration, text};
@@ -73,18 +73,32 @@ fn segment_scene_length() -> Duration {
     SegmentVariation::default().scene_length
 }
 
+/// What messages expect of `rates`.
+pub(in super::super) const RATES_EXPECTED: &str =
+    "a list of rates in ascending order, such as [\"1 Mb/s\", \"3 Mb/s\"]";
+/// What messages expect of `resolutions`.
+pub(in super::super) const RESOLUTIONS_EXPECTED: &str =
+    "a list of widths and heights, one for each rate, such as [\"640x360\", \"1280x720\"]";
+
 /// Media segments in several representations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Dash {
-    /// A shipped ladder: `bbb-1s`, `bbb-2s`, `bbb-6s`, `bbb-10s` (Big Buck Bunny, 596 s).
+    /// A shipped ladder: `bbb-1s`, `bbb-2s`, `bbb-6s`, `bbb-10s` (Big Buck Bunny, 596 s), `uhd-4s` (synthetic, up to 25 Mb/s, 596 s).
     #[serde(default)]
     #[schemars(schema_with = "names_of_ladders")]
     pub ladder: Option<String>,
+    /// In place of a ladder: the nominal rates of the representations, in ascending order, such as ["1 Mb/s", "3 Mb/s"]. They need
+    /// `segment_duration` and `duration`. Sizes are nominal with `scene_variation = 0`, and otherwise drawn.
+    #[schemars(extend("x-expected" = RATES_EXPECTED))]
+    pub rates: Option<Vec<Bandwidth>>,
+    /// Of `rates`: the sizes of the pictures, one for each rate, such as ["640x360", "1280x720"]; unknown where absent.
+    #[schemars(extend("x-expected" = RESOLUTIONS_EXPECTED))]
+    pub resolutions: Option<Vec<Resolution>>,
     /// In place of a ladder: an MPD, relative to the scenario's file, with the sizes that it states.
     pub mpd: Option<String>,
     /// In place of a ladder: a JSON table of sizes, with `segment_duration_ms`, `bitrates_kbps`, `segment_sizes_bits`.
     pub table: Option<String>,
-    /// The longest playing time, from the first media segment that is listed; a live MPD ends then.
+    /// The longest playing time, from the first media segment that is listed; a live MPD ends then. Of `rates`: the playing time.
     pub duration: Option<Duration>,
     /// Of an MPD: the only period that is played, counted from one; all of them, one after the other, where absent.
     #[serde(default, deserialize_with = "text::whole_option::<1, 10000, _, _>")]
@@ -95,10 +109,11 @@ pub struct Dash {
     #[serde(default, deserialize_with = "text::whole_option::<1, 10000, _, _>")]
     #[schemars(range(min = 1, max = 10_000))]
     pub adaptation_set: Option<usize>,
-    /// Of an MPD: the duration of media segments, needed where only the index of the media file has it.
+    /// Of `rates`: the duration of media segments; the last one has the rest. Of an MPD: the same, needed where only the index of
+    /// the media file has it.
     pub segment_duration: Option<Duration>,
-    /// The coefficient of variation of sizes between scenes. Where absent: 0.222 for a ladder, 0 (sizes as they are) for an
-    /// MPD or a table.
+    /// The coefficient of variation of sizes between scenes, which are lognormal. Where absent: 0.222 for a ladder or `rates`,
+    /// 0 (sizes as they are) for an MPD or a table.
     #[serde(default, deserialize_with = "text::number_option::<0, 10, _>")]
     #[schemars(range(min = 0, max = 10))]
     pub scene_variation: Option<f64>,
