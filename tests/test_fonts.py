@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 import anabranch
 from anabranch import figures
 from anabranch.figures import fonts, style
+from anabranch.report import document, paper
 from conftest import SCENARIO, Run
 
 NAMED = SCENARIO.replace("wifi", '"無線"').replace("lte", '"移动网络"').replace('""', '"')
@@ -75,6 +76,23 @@ def test_letters_are_looked_for_in_the_fallbacks_that_are_installed(installed: C
     installed("No Such Font", "DejaVu Serif")
     assert fonts.families() == [fonts.FAMILY, "DejaVu Serif"]
     assert missing() == []
+
+
+def test_a_name_with_dollar_signs_is_drawn_as_it_is(anabranch: Run, tmp_path: Path) -> None:
+    (tmp_path / "a$b$.toml").write_text(SCENARIO.replace("wifi", '"$\\\\frac$"').replace('""', '"'), "utf-8")
+    done = anabranch("run", "a$b$.toml", "--out", "r")
+    assert done.returncode == 0, done.stderr
+    assert "$\\frac$" in (tmp_path / "r" / "session.svg").read_text("utf-8")
+    assert "a$b$.toml" in (tmp_path / "r" / "session.svg").read_text("utf-8")
+
+
+def test_labels_of_logarithms_are_plain_numbers() -> None:
+    line = document.Line("a", [0.02, 0.3, 40.0], [0.0, 0.5, 1.0])
+    figure = paper.draw(document.LineChart("t", "x", "y", [line], logarithmic=True))
+    figure.draw_without_rendering()
+    written = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert {"0.1", "1", "10"} <= set(written)
+    assert not any("$" in label for label in written)
 
 
 def test_other_warnings_are_passed_on() -> None:

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogFormatter, MaxNLocator
 
 from anabranch.figures import fonts
 
@@ -111,6 +111,8 @@ _SETTINGS: dict[str, Any] = {
     "legend.fontsize": 8.5,
     "savefig.dpi": 200.0,
     "savefig.facecolor": "white",
+    # A name with dollar signs is a name.
+    "text.parse_math": False,
     # Letters stay letters in an SVG, and the same figure gets the same identifiers in every run.
     "svg.fonttype": "none",
     "svg.hashsalt": "anabranch",
@@ -124,6 +126,14 @@ _DATES = {".svg": "Date", ".pdf": "CreationDate"}
 def few_ticks(axes: Axes, most: int) -> None:
     """Puts at most so many intervals of round numbers on the vertical axis."""
     axes.yaxis.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]))
+
+
+class PlainLogarithms(LogFormatter):
+    """Labels of a logarithmic axis as people write numbers: those of matplotlib are powers, in mathematical text."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """The label, empty where matplotlib would have none."""
+        return f"{x:g}" if super().__call__(x, pos) else ""
 
 
 def title(axes: Axes, text: str, pad_points: float) -> None:

@@ -153,6 +153,8 @@ def _lines(chart: LineChart) -> Figure:
         axes.set_ylim(0.0, 1.02)
     if chart.logarithmic:
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(style.PlainLogarithms())
+        axes.xaxis.set_minor_formatter(style.PlainLogarithms())
     if chart.view is not None:
         axes.set_xlim(*chart.view)
         outside = f"{chart.outside:.1%} of the sessions are outside".replace("%", "\N{NO-BREAK SPACE}%")
