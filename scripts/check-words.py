@@ -66,7 +66,7 @@ class Allowed:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Occurrence:
     """A denied word where no exception holds."""
 
     path: str
@@ -96,7 +96,7 @@ class Rules:
         self._pattern = re.compile(f"(?<![A-Za-z])(?:{alternatives})(?![A-Za-z])", re.IGNORECASE)
         self.used: set[int] = set()
 
-    def findings(self, path: str, text: str) -> Iterator[Finding]:
+    def findings(self, path: str, text: str) -> Iterator[Occurrence]:
         """Every denied word of a file for which there is no exception."""
         for match in self._pattern.finditer(text):
             assert match.lastgroup is not None
@@ -107,7 +107,7 @@ class Rules:
             holding = [n for n, one in enumerate(self.allowed) if one.covers(path, denied.word, line, column)]
             self.used.update(holding)
             if not holding:
-                yield Finding(path, text.count("\n", 0, begin) + 1, " ".join(match[0].split()), denied)
+                yield Occurrence(path, text.count("\n", 0, begin) + 1, " ".join(match[0].split()), denied)
 
 
 def _allowed(entry: dict[str, Any], denied: dict[str, Denied]) -> Allowed:

@@ -458,10 +458,10 @@ def test_run_folders_have_summary_comparison_and_timelines(scenario: Path, anabr
 def test_a_report_of_verdicts_is_made_of_plain_data(tmp_path: Path) -> None:
     """What other parts of the package do with it."""
     items = [
-        document.Finding("reproduced", "ECF carries more.", "good", "measured 1.2 ± 0.1, paper 1.3"),
-        document.Finding("undecided", "BLEST stalls less.", "open"),
+        document.Statement("reproduced", "ECF carries more.", "good", "measured 1.2 ± 0.1, paper 1.3"),
+        document.Statement("undecided", "BLEST stalls less.", "open"),
     ]
-    made = report.Report("mine", "Do the claims hold?", sections=[report.Section("Claims", [report.Findings(items)])])
+    made = report.Report("mine", "Do the claims hold?", sections=[report.Section("Claims", [report.Statements(items)])])
     page = report.write(made, tmp_path / "new" / "page.html").read_text("utf-8")
     assert "measured 1.2\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.1, paper 1.3" in page
     assert "sessions" not in data_of(page)

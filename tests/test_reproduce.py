@@ -16,7 +16,7 @@ from anabranch.experiments import paper, reproduction
 from anabranch.experiments.paper import AS_SHIPPED
 from anabranch.experiments.reproduction import Part
 from anabranch.report import reproduced
-from anabranch.report.document import Findings, IntervalChart, Section
+from anabranch.report.document import IntervalChart, Section, Statements
 from conftest import Run
 
 VERDICTS = {"reproduced", "partly", "not reproduced", "undecided", "not testable"}
@@ -75,7 +75,7 @@ def test_a_report_of_claims_has_their_findings_as_charts(
     found = reproduced.of_folder(dash[1])
     (claims,) = (section for section in found.sections if section.title == "Claims")
     (said,) = claims.blocks
-    assert isinstance(said, Findings)
+    assert isinstance(said, Statements)
     assert [item.verdict for item in said.items] == [row["verdict"] for row in rows]
     assert all(html.escape(row["claim"]) in page for row in rows)
     charts = {chart.name: chart for chart in charts_of(found.sections)}

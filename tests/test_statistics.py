@@ -10,7 +10,7 @@ import pytest
 
 from anabranch import InputError
 from anabranch.experiments import effects, sampling, statistics, summary
-from anabranch.experiments.contrast import Comparison, Verdict, compare, compare_all, effect_rows, rows
+from anabranch.experiments.contrast import Comparison, ContrastVerdict, compare, compare_all, effect_rows, rows
 from anabranch.experiments.contrast_spec import Contrast, Margin, Unfinished
 from anabranch.experiments.sampling import Differences, More, Unit
 from anabranch.experiments.stopping import Goal, more_seeds
@@ -156,7 +156,7 @@ def test_the_best_is_tested_against_all_because_it_was_chosen_from_all() -> None
     values = {str(k): lambda n, s, k=k: own(k, n, s) for k in range(5)}
     (found,) = compare(table(values), Contrast("qoe", True, ("scheduler",), ("trace",)), ("scheduler", "trace"))
     assert found.tests == 10
-    assert found.entries[0].verdict is Verdict.REFERENCE
+    assert found.entries[0].verdict is ContrastVerdict.REFERENCE
     for entry in found.entries[1:]:
         assert entry.difference is not None
         assert entry.p_value >= entry.difference.p_value
@@ -165,7 +165,7 @@ def test_the_best_is_tested_against_all_because_it_was_chosen_from_all() -> None
 def test_an_undecided_difference_says_how_many_seeds_would_settle_it() -> None:
     values = {"a": lambda n, s: own(1, n, s), "b": lambda n, s: own(2, n, s) + 0.5}
     (found,) = compare(table(values), QOE, ("scheduler", "trace"))
-    (entry,) = [entry for entry in found.entries if entry.verdict is Verdict.UNDECIDED]
+    (entry,) = [entry for entry in found.entries if entry.verdict is ContrastVerdict.UNDECIDED]
     assert entry.difference is not None
     needed = statistics.units_for(entry.difference.effect_size)
     assert needed is not None
@@ -182,7 +182,7 @@ def test_several_undecided_differences_say_whose_needs_how_many_seeds() -> None:
         "c": lambda n, s: own(3, n, s) + 0.4,
     }
     (found,) = compare(table(values), QOE, ("scheduler", "trace"))
-    undecided = [entry for entry in found.entries if entry.verdict is Verdict.UNDECIDED]
+    undecided = [entry for entry in found.entries if entry.verdict is ContrastVerdict.UNDECIDED]
     assert len(undecided) == 2
     (said,) = [sentence for sentence in summary.sentences(found) if "undecided" in sentence]
     seeds, name = min((entry.more.number, entry.labels["scheduler"]) for entry in undecided if entry.more is not None)
@@ -253,7 +253,7 @@ def test_a_network_is_one_value_however_many_seeds_it_has() -> None:
     (found,) = compare(table(values, 3), QOE, ("scheduler", "trace"))
     (entry,) = [entry for entry in found.entries if entry.difference is not None]
     assert entry.difference is not None
-    assert entry.verdict is Verdict.UNDECIDED
+    assert entry.verdict is ContrastVerdict.UNDECIDED
     # 1, 4, -2: mean 1, deviation 3, t(2) = 4.303.
     assert entry.difference.mean.half_width == pytest.approx(4.3027 * 3 / math.sqrt(3), rel=0.01)
 
@@ -560,7 +560,7 @@ def plan_of(random: np.random.Generator, shifts: dict[str, float], networks: int
 def test_equal_policies_are_certainly_different_in_few_plans() -> None:
     random, best = np.random.default_rng(3), replace(QOE, reference=None)
     false = sum(
-        any(entry.verdict in (Verdict.BETTER, Verdict.WORSE) for entry in found.entries)
+        any(entry.verdict in (ContrastVerdict.BETTER, ContrastVerdict.WORSE) for entry in found.entries)
         for _ in range(2000)
         for found in compare(plan_of(random, {"a": 0, "b": 0, "c": 0}, 10, 3), best, ("scheduler", "trace"))
     )
@@ -571,7 +571,7 @@ def test_equal_policies_are_certainly_different_in_few_plans() -> None:
 def test_a_difference_is_found_with_the_predicted_power(networks: int, seeds: int, shift: float) -> None:
     random, plans = np.random.default_rng(4), 600
     found = sum(
-        entry.verdict is Verdict.BETTER
+        entry.verdict is ContrastVerdict.BETTER
         for _ in range(plans)
         for (comparison,) in [
             compare(plan_of(random, {"a": 0.0, "b": shift}, networks, seeds), QOE, ("scheduler", "trace"))

@@ -25,7 +25,7 @@ from anabranch.validation import cases, criteria, recorded
 from anabranch.validation.campaign import Campaign
 from anabranch.validation.cases import TestCase
 from anabranch.validation.criteria import USUAL_PARTS, Part
-from anabranch.validation.judgement import Judgement, Verdict, part_verdict
+from anabranch.validation.judgement import Equivalence, Judgement, part_verdict
 from anabranch.validation.measurement import Lateness, Measurement, UnobservedError, emulated
 from anabranch.validation.report import Kernel
 
@@ -107,53 +107,53 @@ def test_the_quick_test_cases_are_a_few_of_every_part() -> None:
 
 
 def test_one_test_case_in_ten_may_be_off_by_more_than_usual_but_none_by_much() -> None:
-    def part(odd: float, count: int) -> Verdict:
+    def part(odd: float, count: int) -> Equivalence:
         return part_verdict(Part.ONE_PATH, [judged(odd if i < count else 1e6, 1e6) for i in range(20)])
 
-    assert part(1.1e6, 2) is Verdict.EQUIVALENT
-    assert part(1.1e6, 3) is Verdict.DIFFERS
-    assert part(1.3e6, 1) is Verdict.DIFFERS
+    assert part(1.1e6, 2) is Equivalence.EQUIVALENT
+    assert part(1.1e6, 3) is Equivalence.DIFFERS
+    assert part(1.3e6, 1) is Equivalence.DIFFERS
 
 
 def test_a_test_case_that_could_not_be_measured_passes_nothing() -> None:
-    assert part_verdict(Part.ON_OFF, [judged(1e6, 1e6), None]) is Verdict.INCONCLUSIVE
+    assert part_verdict(Part.ON_OFF, [judged(1e6, 1e6), None]) is Equivalence.INCONCLUSIVE
     assert Judgement.of(bulk(), [SEVERAL], []) is None
 
 
 def test_twenty_segments_are_close_enough_whatever_the_share() -> None:
-    def verdict(simulated: float, live: float) -> Verdict:
+    def verdict(simulated: float, live: float) -> Equivalence:
         first, second = ([replace(SEVERAL, retransmissions=number)] * 3 for number in (simulated, live))
         found = Judgement.of(bulk(), first, second)
         assert found is not None
         return found.verdict
 
-    assert verdict(1.0, 20.0) is Verdict.EQUIVALENT
-    assert verdict(100.0, 122.0) is Verdict.EQUIVALENT
-    assert verdict(100.0, 140.0) is Verdict.DIFFERS
+    assert verdict(1.0, 20.0) is Equivalence.EQUIVALENT
+    assert verdict(100.0, 122.0) is Equivalence.EQUIVALENT
+    assert verdict(100.0, 140.0) is Equivalence.DIFFERS
 
 
 @pytest.mark.parametrize(
     ("mean", "half", "verdict"),
     [
-        (0.01, 0.02, Verdict.EQUIVALENT),
-        (0.0, 0.2, Verdict.INCONCLUSIVE),
-        (0.2, 0.1, Verdict.DIFFERS),
-        (-0.2, 0.1, Verdict.DIFFERS),
-        (0.0, math.inf, Verdict.INCONCLUSIVE),
+        (0.01, 0.02, Equivalence.EQUIVALENT),
+        (0.0, 0.2, Equivalence.INCONCLUSIVE),
+        (0.2, 0.1, Equivalence.DIFFERS),
+        (-0.2, 0.1, Equivalence.DIFFERS),
+        (0.0, math.inf, Equivalence.INCONCLUSIVE),
     ],
 )
-def test_only_a_narrow_interval_passes(mean: float, half: float, verdict: Verdict) -> None:
-    assert Verdict.within_share(statistics.Mean(mean, half), 0.05) is verdict
+def test_only_a_narrow_interval_passes(mean: float, half: float, verdict: Equivalence) -> None:
+    assert Equivalence.within_share(statistics.Mean(mean, half), 0.05) is verdict
 
 
 def test_either_tolerance_suffices_and_all_criteria_count() -> None:
-    same, differs, unclear = Verdict.EQUIVALENT, Verdict.DIFFERS, Verdict.INCONCLUSIVE
-    assert [Verdict.either(pair) for pair in ([differs, same], [differs, unclear], [differs, differs])] == [
+    same, differs, unclear = Equivalence.EQUIVALENT, Equivalence.DIFFERS, Equivalence.INCONCLUSIVE
+    assert [Equivalence.either(pair) for pair in ([differs, same], [differs, unclear], [differs, differs])] == [
         same,
         unclear,
         differs,
     ]
-    assert [Verdict.all_of(pair) for pair in ([same, unclear], [unclear, differs], [same, same])] == [
+    assert [Equivalence.all_of(pair) for pair in ([same, unclear], [unclear, differs], [same, same])] == [
         unclear,
         differs,
         same,

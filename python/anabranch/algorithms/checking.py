@@ -28,7 +28,7 @@ SEEDS = (1, 2, 3)
 
 
 @dataclass(frozen=True)
-class Finding:
+class ContractCheck:
     """A property that was tried.
 
     Attributes:
@@ -81,16 +81,18 @@ def kind_of(name: str) -> str:
     return kind
 
 
-def findings(kind: str, name: str) -> Iterator[Finding]:
+def findings(kind: str, name: str) -> Iterator[ContractCheck]:
     """Tries every property; later ones only where they mean something."""
     if kind != "abr_rule":
         fault = _core.check_contract(kind, name, directory=None, cases=CASES)
-        yield Finding(_CONTRACTS[kind], fault)
+        yield ContractCheck(_CONTRACTS[kind], fault)
     healing = _of_kind(kind, name, _HEALING)
     fault = _fault(lambda: _finishes(healing))
-    yield Finding("after each outage the session goes on, and it comes to its end", fault)
+    yield ContractCheck("after each outage the session goes on, and it comes to its end", fault)
     if fault is None:
-        yield Finding("the same seed gives the same bytes, also in another process", _fault(lambda: _repeats(healing)))
+        yield ContractCheck(
+            "the same seed gives the same bytes, also in another process", _fault(lambda: _repeats(healing))
+        )
 
 
 _CONTRACTS = {

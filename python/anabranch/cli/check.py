@@ -56,7 +56,7 @@ def check(
         fail(f"`{name}` breaks {faults} of {len(found)} properties", Exit.RUN_FAILED)
 
 
-def _line(finding: checking.Finding) -> Text:
+def _line(finding: checking.ContractCheck) -> Text:
     if finding.fault is None:
         return Text.assemble(("passes  ", "green"), finding.property)
     return Text.assemble(("fails   ", "bold red"), finding.property, "\n        ", finding.fault)

@@ -32,7 +32,7 @@ from anabranch.experiments.sampling import Differences, More, Unit, Values
 from anabranch.experiments.statistics import SIGNIFICANCE, Interval
 
 
-class Verdict(StrEnum):
+class ContrastVerdict(StrEnum):
     """What a comparison with the reference says."""
 
     REFERENCE = "reference"
@@ -66,7 +66,7 @@ class Entry:
     quantiles: Mapping[float, Interval]
     p_value: float
     equivalence_p_value: float
-    verdict: Verdict
+    verdict: ContrastVerdict
     seeds: int
     unit: Unit
     tests: int
@@ -77,7 +77,7 @@ class Entry:
 
         ``None`` where it is decided, and where no practical number would.
         """
-        if self.difference is None or self.verdict is not Verdict.UNDECIDED:
+        if self.difference is None or self.verdict is not ContrastVerdict.UNDECIDED:
             return None
         return self.difference.more(self.unit, self.seeds, self.tests)
 
@@ -143,7 +143,7 @@ class Comparison:
     @property
     def reference(self) -> Entry:
         """What the others are compared with."""
-        return next(entry for entry in self.entries if entry.verdict is Verdict.REFERENCE)
+        return next(entry for entry in self.entries if entry.verdict is ContrastVerdict.REFERENCE)
 
     @property
     def width(self) -> float:
@@ -325,7 +325,7 @@ def _entry(tested: _Tested, position: int, family: Family) -> Entry:
         quantiles={},
         p_value=math.nan,
         equivalence_p_value=math.nan,
-        verdict=Verdict.REFERENCE,
+        verdict=ContrastVerdict.REFERENCE,
         seeds=block.seeds,
         unit=block.unit,
         tests=family.tests,
@@ -346,16 +346,16 @@ def _entry(tested: _Tested, position: int, family: Family) -> Entry:
     return replace(entry, verdict=_verdict(entry, difference, block.contrast))
 
 
-def _verdict(entry: Entry, difference: Differences, contrast: Contrast) -> Verdict:
+def _verdict(entry: Entry, difference: Differences, contrast: Contrast) -> ContrastVerdict:
     if difference.pairs > 1 and not np.any(difference.first != difference.second):
-        return Verdict.IDENTICAL
+        return ContrastVerdict.IDENTICAL
     if entry.equivalence_p_value < SIGNIFICANCE:
         # A difference may be certain and still have no practical meaning, which the margin says.
-        return Verdict.EQUIVALENT
+        return ContrastVerdict.EQUIVALENT
     if entry.p_value < SIGNIFICANCE:
         better = (difference.mean.estimate > 0) == contrast.higher_is_better
-        return Verdict.BETTER if better else Verdict.WORSE
-    return Verdict.UNDECIDED
+        return ContrastVerdict.BETTER if better else ContrastVerdict.WORSE
+    return ContrastVerdict.UNDECIDED
 
 
 def _effects(tested: _Tested) -> Iterator[Effect]:
@@ -407,7 +407,7 @@ def rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
 
 def _more(entry: Entry, unit: Unit) -> int | None:
     """How many more of these would decide: 0 where it is decided."""
-    if entry.verdict is not Verdict.UNDECIDED:
+    if entry.verdict is not ContrastVerdict.UNDECIDED:
         return 0
     return entry.more.number if entry.more is not None and entry.more.of is unit else None
 

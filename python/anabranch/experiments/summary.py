@@ -12,7 +12,7 @@ from rich.text import Text
 
 from anabranch.experiments import versions
 from anabranch.experiments.blocks import mean_of_condition
-from anabranch.experiments.contrast import Comparison, Entry, Verdict
+from anabranch.experiments.contrast import Comparison, ContrastVerdict, Entry
 from anabranch.experiments.effects import Effect
 from anabranch.experiments.sampling import Unit
 from anabranch.experiments.statistics import SIGNIFICANCE, Interval
@@ -20,12 +20,12 @@ from anabranch.wording import numerals, quantities
 from anabranch.wording.summary import plural
 
 _STYLES = {
-    Verdict.REFERENCE: "bold",
-    Verdict.BETTER: "green",
-    Verdict.WORSE: "red",
-    Verdict.EQUIVALENT: "cyan",
-    Verdict.IDENTICAL: "cyan",
-    Verdict.UNDECIDED: "yellow",
+    ContrastVerdict.REFERENCE: "bold",
+    ContrastVerdict.BETTER: "green",
+    ContrastVerdict.WORSE: "red",
+    ContrastVerdict.EQUIVALENT: "cyan",
+    ContrastVerdict.IDENTICAL: "cyan",
+    ContrastVerdict.UNDECIDED: "yellow",
 }
 # More conditions than this are read in the table's file.
 _MOST_ROWS = 24
@@ -39,25 +39,27 @@ def named(labels: Mapping[str, Any]) -> str:
 def sentences(comparison: Comparison) -> Iterator[str]:
     """What a comparison says."""
     where = f"{_facet(comparison)}: " if comparison.facet else ""
-    yield from (f"{where if verdict is Verdict.REFERENCE else ''}{sentence}" for verdict, sentence in said(comparison))
+    yield from (
+        f"{where if verdict is ContrastVerdict.REFERENCE else ''}{sentence}" for verdict, sentence in said(comparison)
+    )
     yield from effect_sentences(comparison)
     yield from (f"Note: {note}." for note in comparison.notes)
 
 
-def said(comparison: Comparison) -> Iterator[tuple[Verdict, str]]:
+def said(comparison: Comparison) -> Iterator[tuple[ContrastVerdict, str]]:
     """What a comparison says, a sentence for each verdict that occurs."""
     contrast, reference = comparison.contrast, comparison.reference
     quantity = quantities.of_metric(contrast.metric)
     (mean,) = intervals([reference.mean], contrast.metric)
     value = f"{quantity.name}, {mean}{f' {quantity.unit}' if quantity.unit else ''}"
     chosen = "has the best mean of" if contrast.reference is None else "is the reference of"
-    yield Verdict.REFERENCE, f"{named(reference.labels)} {chosen} {value} ({sampled(comparison)})."
-    counts = {verdict: [e for e in comparison.entries if e.verdict is verdict] for verdict in Verdict}
+    yield ContrastVerdict.REFERENCE, f"{named(reference.labels)} {chosen} {value} ({sampled(comparison)})."
+    counts = {verdict: [e for e in comparison.entries if e.verdict is verdict] for verdict in ContrastVerdict}
     for word, entries in counts.items():
         if entries and word in _PHRASES:
             yield word, f"{_listed(entries)} {_is(entries)} {_PHRASES[word]}."
-    if undecided := counts[Verdict.UNDECIDED]:
-        yield Verdict.UNDECIDED, _undecided(undecided)
+    if undecided := counts[ContrastVerdict.UNDECIDED]:
+        yield ContrastVerdict.UNDECIDED, _undecided(undecided)
 
 
 def sampled(comparison: Comparison) -> str:
@@ -104,10 +106,10 @@ def effects_table(comparison: Comparison) -> Table:
 
 
 _PHRASES = {
-    Verdict.BETTER: "certainly better",
-    Verdict.WORSE: "certainly worse",
-    Verdict.EQUIVALENT: "equivalent",
-    Verdict.IDENTICAL: "identical in every pair",
+    ContrastVerdict.BETTER: "certainly better",
+    ContrastVerdict.WORSE: "certainly worse",
+    ContrastVerdict.EQUIVALENT: "equivalent",
+    ContrastVerdict.IDENTICAL: "identical in every pair",
 }
 _MOST_LISTED = 3
 
@@ -183,7 +185,7 @@ def versions_table(comparisons: Sequence[Comparison]) -> Table:
 
 
 # Nobody said here which direction is better.
-_HIGHER = {Verdict.BETTER: "higher", Verdict.WORSE: "lower"}
+_HIGHER = {ContrastVerdict.BETTER: "higher", ContrastVerdict.WORSE: "lower"}
 
 
 def verdict(entry: Entry, *, named_unit: bool = True) -> str:

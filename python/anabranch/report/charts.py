@@ -12,20 +12,20 @@ import polars as pl
 
 from anabranch.experiments import statistics, summary
 from anabranch.experiments.blocks import mean_of_condition
-from anabranch.experiments.contrast import Comparison, Entry, Verdict
+from anabranch.experiments.contrast import Comparison, ContrastVerdict, Entry
 from anabranch.experiments.plan import Figure
 from anabranch.experiments.statistics import Array
 from anabranch.report.document import IntervalChart, Item, Line, LineChart, MapChart, Tile, Tone
 from anabranch.wording import numerals, quantities
 from anabranch.wording.quantities import Quantity
 
-TONES: Mapping[Verdict, Tone] = {
-    Verdict.REFERENCE: "plain",
-    Verdict.BETTER: "good",
-    Verdict.WORSE: "bad",
-    Verdict.EQUIVALENT: "same",
-    Verdict.IDENTICAL: "same",
-    Verdict.UNDECIDED: "open",
+TONES: Mapping[ContrastVerdict, Tone] = {
+    ContrastVerdict.REFERENCE: "plain",
+    ContrastVerdict.BETTER: "good",
+    ContrastVerdict.WORSE: "bad",
+    ContrastVerdict.EQUIVALENT: "same",
+    ContrastVerdict.IDENTICAL: "same",
+    ContrastVerdict.UNDECIDED: "open",
 }
 """How the verdicts of comparisons are coloured."""
 
@@ -155,7 +155,7 @@ def _tile(entry: Entry, quantity: Quantity, widest: float) -> Tile:
     text = numerals.column([mean.estimate * scale], most=2)[0]
     if not text.strip("0."):
         text = "0"
-    certain = entry.verdict in (Verdict.BETTER, Verdict.WORSE)
+    certain = entry.verdict in (ContrastVerdict.BETTER, ContrastVerdict.WORSE)
     strength = math.sqrt(_size(entry) / widest) if certain and widest else 0.0
     sign = "+" if mean.estimate > 0 and text != "0" else ""
     interval = numerals.plus_minus(mean.estimate * scale, mean.half_width * scale)

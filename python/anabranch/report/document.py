@@ -33,7 +33,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Statement:
     """A sentence with its verdict.
 
     Attributes:
@@ -50,10 +50,10 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Findings:
-    """Findings below each other."""
+class Statements:
+    """Statements below each other."""
 
-    items: Sequence[Finding]
+    items: Sequence[Statement]
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ class MapChart:
 
 
 Chart = LineChart | IntervalChart | MapChart
-Block = Text | Findings | Grid | Code | LineChart | IntervalChart | MapChart
+Block = Text | Statements | Grid | Code | LineChart | IntervalChart | MapChart
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 from anabranch import _core
 from anabranch.errors import InputError
 from anabranch.experiments import store
-from anabranch.report.document import Block, Column, Finding, Findings, Grid, Report, Section, Sessions, Text
+from anabranch.report.document import Block, Column, Grid, Report, Section, Sessions, Statement, Statements, Text
 from anabranch.report.stored import DEFAULT_METRICS, of_metric
 from anabranch.report.timelines import Timeline, of_session
 from anabranch.results import columns
@@ -100,7 +100,7 @@ def _summaries(runs: Sequence[StoredRun], names: Sequence[str]) -> Section:
     for run, name in zip(runs, names, strict=True):
         blocks: list[Block] = []
         if warnings := ending.warnings(run.metrics):
-            blocks.append(Findings([Finding("note", f"{each}.", "open") for each in warnings]))
+            blocks.append(Statements([Statement("note", f"{each}.", "open") for each in warnings]))
         sessions = run.metrics["sessions"]
         for session in sessions[:_MOST_BESIDE]:
             lines = [part(session) for part in (summary.playback, summary.quality, summary.transfer, summary.chunks)]

@@ -22,8 +22,6 @@ from anabranch.report.document import (
     Chart,
     Code,
     Column,
-    Finding,
-    Findings,
     Grid,
     IntervalChart,
     Line,
@@ -33,6 +31,8 @@ from anabranch.report.document import (
     Report,
     Section,
     Sessions,
+    Statement,
+    Statements,
     Text,
     Tile,
     Value,
@@ -176,7 +176,7 @@ class _Page:
             case Text():
                 kind = ' class="quiet"' if block.quiet else ""
                 return "".join(f"<p{kind}>{escape(paragraph)}</p>" for paragraph in block.paragraphs)
-            case Findings():
+            case Statements():
                 return f'<ul class="findings">{"".join(map(_finding, block.items))}</ul>'
             case Grid():
                 return _grid(block)
@@ -229,7 +229,7 @@ def _anchor(title: str) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in title.lower())
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: Statement) -> str:
     # A mean stays on the line of its interval.
     said = _minus(finding.detail).replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
     detail = f'<span class="how">{escape(said)}</span>' if said else ""

@@ -14,13 +14,13 @@ from anabranch.report import paper_figures, paper_text
 from anabranch.report.document import (
     Block,
     Column,
-    Finding,
-    Findings,
     Grid,
     IntervalChart,
     Item,
     Report,
     Section,
+    Statement,
+    Statements,
     Text,
     Tone,
 )
@@ -105,16 +105,16 @@ def _claims(papers: Sequence[Row], rows: Sequence[Row]) -> Section:
     for paper in papers:
         own = [row for row in rows if row["paper"] == paper["name"]]
         if own:
-            parts.append(Section(paper["title"], [Findings([_claim(row) for row in own])]))
+            parts.append(Section(paper["title"], [Statements([_claim(row) for row in own])]))
     return Section("Claims", parts[0].blocks) if len(parts) == 1 else Section("Claims", parts=parts)
 
 
-def _claim(row: Row) -> Finding:
+def _claim(row: Row) -> Statement:
     number = len(row["findings"])
     of = f"{row['findings_that_hold']} of {plural(number, 'finding')} hold. " if number else ""
     why = f"{row['why'][:1].upper()}{row['why'][1:]}".rstrip(".")
     under = f" Another verdict under: {', '.join(row['depends_on'])}." if row["depends_on"] else ""
-    return Finding(row["verdict"], f"{row['id']}: {row['claim']}", _TONES[row["verdict"]], f"{of}{why}.{under}")
+    return Statement(row["verdict"], f"{row['id']}: {row['claim']}", _TONES[row["verdict"]], f"{of}{why}.{under}")
 
 
 def _findings(rows: Sequence[Row]) -> Section:
@@ -144,7 +144,7 @@ def _of_claim(row: Row) -> Iterator[Block]:
         )
     others = [finding for finding in row["findings"] if finding["in_margins"] is None]
     if others:
-        yield Findings([Finding(*_verdict(each), detail="") for each in others])
+        yield Statements([Statement(*_verdict(each), detail="") for each in others])
 
 
 def _item(finding: Row) -> Item:

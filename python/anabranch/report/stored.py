@@ -17,7 +17,7 @@ from anabranch import _core
 from anabranch.errors import InputError
 from anabranch.experiments import origin, store, summary, sweep, table, unfinished, versions
 from anabranch.experiments.conditions import Run
-from anabranch.experiments.contrast import Comparison, Entry, Verdict
+from anabranch.experiments.contrast import Comparison, ContrastVerdict, Entry
 from anabranch.experiments.contrast_spec import Contrast
 from anabranch.experiments.origin import Origin
 from anabranch.experiments.plan import Figure, Plan
@@ -26,13 +26,13 @@ from anabranch.report.document import (
     Block,
     Code,
     Column,
-    Finding,
-    Findings,
     Grid,
     Mark,
     Report,
     Section,
     Sessions,
+    Statement,
+    Statements,
     Text,
 )
 from anabranch.report.timelines import Timeline, of_session
@@ -191,7 +191,7 @@ def _findings(swept: _Swept) -> Section:
     if swept.comparisons:
         blocks.append(Text([f"{summary.method(swept.comparisons)} {_UNCORRECTED}"], quiet=True))
     if notes := list(dict.fromkeys(note for each in swept.comparisons for note in each.notes)):
-        blocks.append(Findings([Finding("note", f"{note[0].upper()}{note[1:]}.", "open") for note in notes]))
+        blocks.append(Statements([Statement("note", f"{note[0].upper()}{note[1:]}.", "open") for note in notes]))
     for number, each in enumerate(swept.plan.contrasts):
         own = [comparison for comparison in swept.comparisons if comparison.contrast is each]
         if len(own) > 1:
@@ -207,13 +207,13 @@ def _findings(swept: _Swept) -> Section:
 
 def _comparison(comparison: Comparison, number: int) -> Section:
     found = [
-        Finding(_word(comparison, verdict), sentence, charts.TONES[verdict], _detail(comparison, verdict))
+        Statement(_word(comparison, verdict), sentence, charts.TONES[verdict], _detail(comparison, verdict))
         for verdict, sentence in summary.said(comparison)
     ]
     quantity, where = quantities.of_metric(comparison.contrast.metric), charts.facet(comparison.facet)
     title = charts.capitalized(f"{quantity.name}{f' at {where}' if where else ''}")
     name = f"comparison-{number}"
-    blocks: list[Block] = [Findings(found), charts.differences(comparison, name), _entries(comparison, name)]
+    blocks: list[Block] = [Statements(found), charts.differences(comparison, name), _entries(comparison, name)]
     if comparison.effects:
         blocks += [Text([" ".join(summary.effect_sentences(comparison))]), _effects(comparison, f"effects-{number}")]
     return Section(title, blocks)
@@ -241,11 +241,11 @@ def _effects(comparison: Comparison, name: str) -> Grid:
     return Grid(heads, rows, caption=_EFFECTS, name=name)
 
 
-def _detail(comparison: Comparison, verdict: Verdict) -> str:
+def _detail(comparison: Comparison, verdict: ContrastVerdict) -> str:
     """The differences of those that have a verdict, with their intervals."""
     quantity = quantities.of_metric(comparison.contrast.metric)
     unit, scale = quantity.unit, quantity.scale
-    if verdict is Verdict.IDENTICAL:
+    if verdict is ContrastVerdict.IDENTICAL:
         return ""
     own = [e for e in comparison.entries if e.verdict is verdict and e.difference is not None]
     texts = []
@@ -267,8 +267,8 @@ def _signed(value: float, half_width: float) -> str:
     return f"+{text}" if value > 0 and text.partition(" ")[0].strip("0.") else text
 
 
-def _word(comparison: Comparison, verdict: Verdict) -> str:
-    if verdict is Verdict.REFERENCE and comparison.contrast.reference is None:
+def _word(comparison: Comparison, verdict: ContrastVerdict) -> str:
+    if verdict is ContrastVerdict.REFERENCE and comparison.contrast.reference is None:
         return "best mean"
     return str(verdict)
 

@@ -17,7 +17,7 @@ from anabranch.validation.criteria import USUAL_GOODPUT, USUAL_SHARE, Criterion,
 from anabranch.validation.measurement import Measurement
 
 
-class Verdict(StrEnum):
+class Equivalence(StrEnum):
     """Result of the comparison of an interval with a tolerance.
 
     It is that of two one-sided tests at 5 % (Schuirmann 1987): the 90 % interval of the difference lies inside the
@@ -31,35 +31,35 @@ class Verdict(StrEnum):
     @property
     def word(self) -> str:
         """The word in tables."""
-        return "pass" if self is Verdict.EQUIVALENT else self.value
+        return "pass" if self is Equivalence.EQUIVALENT else self.value
 
     @staticmethod
-    def within(interval: Mean, low: float, high: float) -> Verdict:
+    def within(interval: Mean, low: float, high: float) -> Equivalence:
         """Equivalent if the whole interval is inside the bounds, and different if it is wholly outside."""
         if low <= interval.low and interval.high <= high:
-            return Verdict.EQUIVALENT
+            return Equivalence.EQUIVALENT
         if interval.high < low or high < interval.low:
-            return Verdict.DIFFERS
-        return Verdict.INCONCLUSIVE
+            return Equivalence.DIFFERS
+        return Equivalence.INCONCLUSIVE
 
     @staticmethod
-    def within_share(interval: Mean, share: float) -> Verdict:
+    def within_share(interval: Mean, share: float) -> Equivalence:
         """The same of an interval of logarithms: the ratio may differ by this share, up or down."""
-        return Verdict.within(interval, math.log(1.0 - share), math.log(1.0 + share))
+        return Equivalence.within(interval, math.log(1.0 - share), math.log(1.0 + share))
 
     @staticmethod
-    def either(verdicts: Sequence[Verdict]) -> Verdict:
+    def either(verdicts: Sequence[Equivalence]) -> Equivalence:
         """One tolerance suffices for equivalence; to differ, all must be exceeded."""
-        if Verdict.EQUIVALENT in verdicts:
-            return Verdict.EQUIVALENT
-        return Verdict.DIFFERS if set(verdicts) == {Verdict.DIFFERS} else Verdict.INCONCLUSIVE
+        if Equivalence.EQUIVALENT in verdicts:
+            return Equivalence.EQUIVALENT
+        return Equivalence.DIFFERS if set(verdicts) == {Equivalence.DIFFERS} else Equivalence.INCONCLUSIVE
 
     @staticmethod
-    def all_of(verdicts: Sequence[Verdict]) -> Verdict:
+    def all_of(verdicts: Sequence[Equivalence]) -> Equivalence:
         """All must be equivalent; to differ, one suffices."""
-        if Verdict.DIFFERS in verdicts:
-            return Verdict.DIFFERS
-        return Verdict.INCONCLUSIVE if Verdict.INCONCLUSIVE in verdicts else Verdict.EQUIVALENT
+        if Equivalence.DIFFERS in verdicts:
+            return Equivalence.DIFFERS
+        return Equivalence.INCONCLUSIVE if Equivalence.INCONCLUSIVE in verdicts else Equivalence.EQUIVALENT
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Compared:
     live: float
     ratio: Mean
     difference: Mean
-    verdict: Verdict
+    verdict: Equivalence
 
     @staticmethod
     def of(
@@ -92,11 +92,11 @@ class Compared:
         difference = statistics.mean_difference(first, second, paired=case.paired)
         verdicts = []
         if criterion.share is not None:
-            verdicts.append(Verdict.within_share(ratio, criterion.share))
+            verdicts.append(Equivalence.within_share(ratio, criterion.share))
         if criterion.number is not None:
-            verdicts.append(Verdict.within(difference, -criterion.number, criterion.number))
+            verdicts.append(Equivalence.within(difference, -criterion.number, criterion.number))
         means = (float(np.mean(first)), float(np.mean(second)))
-        return Compared(criterion, *means, ratio, difference, Verdict.either(verdicts))
+        return Compared(criterion, *means, ratio, difference, Equivalence.either(verdicts))
 
 
 def _values(criterion: Criterion, runs: Sequence[Measurement]) -> Array:
@@ -123,26 +123,26 @@ class Judgement:
         return Judgement(tuple(Compared.of(case, criterion, simulated, live) for criterion in case.criteria))
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Equivalence:
         """The result of all criteria."""
-        return Verdict.all_of([compared.verdict for compared in self.compared])
+        return Equivalence.all_of([compared.verdict for compared in self.compared])
 
     @property
-    def usual(self) -> Verdict:
+    def usual(self) -> Equivalence:
         """For (a): whether the goodput is within the tolerance of most test cases."""
         for compared in self.compared:
             if compared.criterion.quantity is Quantity.GOODPUT:
-                return Verdict.within_share(compared.ratio, USUAL_GOODPUT)
-        return Verdict.INCONCLUSIVE
+                return Equivalence.within_share(compared.ratio, USUAL_GOODPUT)
+        return Equivalence.INCONCLUSIVE
 
 
-def part_verdict(part: Part, judgements: Sequence[Judgement | None]) -> Verdict:
+def part_verdict(part: Part, judgements: Sequence[Judgement | None]) -> Equivalence:
     """The result of a part. A test case without a live run is inconclusive."""
-    verdicts = [Verdict.INCONCLUSIVE if each is None else each.verdict for each in judgements]
+    verdicts = [Equivalence.INCONCLUSIVE if each is None else each.verdict for each in judgements]
     if part is not Part.ONE_PATH:
-        return Verdict.all_of(verdicts)
-    usual = [Verdict.INCONCLUSIVE if each is None else each.usual for each in judgements]
-    if usual.count(Verdict.EQUIVALENT) / len(usual) >= USUAL_SHARE:
-        return Verdict.all_of(verdicts)
-    too_many = usual.count(Verdict.DIFFERS) / len(usual) > 1.0 - USUAL_SHARE
-    return Verdict.all_of([*verdicts, Verdict.DIFFERS if too_many else Verdict.INCONCLUSIVE])
+        return Equivalence.all_of(verdicts)
+    usual = [Equivalence.INCONCLUSIVE if each is None else each.usual for each in judgements]
+    if usual.count(Equivalence.EQUIVALENT) / len(usual) >= USUAL_SHARE:
+        return Equivalence.all_of(verdicts)
+    too_many = usual.count(Equivalence.DIFFERS) / len(usual) > 1.0 - USUAL_SHARE
+    return Equivalence.all_of([*verdicts, Equivalence.DIFFERS if too_many else Equivalence.INCONCLUSIVE])

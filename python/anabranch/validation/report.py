@@ -10,7 +10,7 @@ from typing import Any
 from anabranch.experiments.statistics import Mean
 from anabranch.validation.cases import TestCase
 from anabranch.validation.criteria import Part
-from anabranch.validation.judgement import Compared, Judgement, Verdict, part_verdict
+from anabranch.validation.judgement import Compared, Equivalence, Judgement, part_verdict
 from anabranch.validation.measurement import Lateness, Measurement
 from anabranch.wording import markdown
 
@@ -80,7 +80,7 @@ class PartReport:
     """
 
     part: Part
-    verdict: Verdict
+    verdict: Equivalence
     usual: tuple[int, int] | None
     rows: Sequence[Row]
     notes: Sequence[str]
@@ -89,7 +89,7 @@ class PartReport:
     def of(part: Part, found: Sequence[Found]) -> PartReport:
         """Gathers the test cases of a part."""
         judgements = [each.judgement for each in found]
-        near = sum(judgement is not None and judgement.usual is Verdict.EQUIVALENT for judgement in judgements)
+        near = sum(judgement is not None and judgement.usual is Equivalence.EQUIVALENT for judgement in judgements)
         return PartReport(
             part,
             part_verdict(part, judgements),
@@ -111,7 +111,7 @@ class PartReport:
             lines += [f"Goodput within 5 % in {self.usual[0]} of {self.usual[1]} test cases.", ""]
         head = ("test case", "quantity", "simulated", "kernel", "ratio, 90 % interval", "tolerance", "verdict")
         keys = ("cell", "quantity", "simulated", "live", "ratio", "tolerance")
-        rows = [[*(row[key] for key in keys), Verdict(row["verdict"]).word] for row in self.rows]
+        rows = [[*(row[key] for key in keys), Equivalence(row["verdict"]).word] for row in self.rows]
         lines.append(markdown.table(head, rows))
         for note in self.notes:
             lines += ["", f"- {note}"]
@@ -142,7 +142,7 @@ class Report:
         return {
             "kernel": asdict(self.kernel),
             "parts": [part.json() for part in parts],
-            "verdict": Verdict.all_of([part.verdict for part in parts]).value,
+            "verdict": Equivalence.all_of([part.verdict for part in parts]).value,
             "cells": [_of_case(found) for found in self.found],
         }
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from anabranch.cli.console import Exit, echo, fail
-from anabranch.cli.serve.wiring import Finding, Item, WiredPath, client_commands, mtu_notes, obstacles, text_of, wanted
+from anabranch.cli.serve.wiring import Item, Obstacle, WiredPath, client_commands, mtu_notes, obstacles, text_of, wanted
 from anabranch.errors import InputError
 
 # A server that was just ended closes its devices a moment after its process is gone; until then they are busy.
@@ -75,7 +75,7 @@ def _check_user(owner: str) -> None:
         raise InputError(f"--user: there is no user {owner}; make one with `useradd --system {owner}`") from None
 
 
-def _set_up(items: Sequence[Item], found: Sequence[Finding], *, dry_run: bool) -> None:
+def _set_up(items: Sequence[Item], found: Sequence[Obstacle], *, dry_run: bool) -> None:
     if found:
         for finding in found:
             echo(_line(finding), error=True)
@@ -90,7 +90,7 @@ def _set_up(items: Sequence[Item], found: Sequence[Finding], *, dry_run: bool) -
         echo("Everything is there.")
 
 
-def _check(items: Sequence[Item], found: Sequence[Finding]) -> None:
+def _check(items: Sequence[Item], found: Sequence[Obstacle]) -> None:
     missing = 0
     for item in items:
         if item.is_there():
@@ -109,7 +109,7 @@ def _note_mtus(paths: Sequence[WiredPath], mtu: int) -> None:
         echo(f"note     {finding.problem}: {finding.remedy}")
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: Obstacle) -> str:
     return f"problem  {finding.problem}: {finding.remedy}"
 
 

@@ -67,7 +67,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Obstacle:
     """Something that keeps clients from being served, and what helps."""
 
     problem: str
@@ -212,28 +212,28 @@ def _rule(path: WiredPath, name: str, selector: tuple[str, ...], table: str) -> 
     return Item(name, is_there, make, (*target, "del", "pref", table))
 
 
-def obstacles(paths: Sequence[WiredPath], user: str) -> Iterator[Finding]:
+def obstacles(paths: Sequence[WiredPath], user: str) -> Iterator[Obstacle]:
     """What no command of `wanted` changes."""
     if shutil.which("ip") is None:
-        yield Finding("there is no program `ip`", "install iproute2")
+        yield Obstacle("there is no program `ip`", "install iproute2")
         return
     if not Path("/dev/net/tun").exists():
-        yield Finding("there is no /dev/net/tun", "modprobe tun; in a container, pass the device in")
+        yield Obstacle("there is no /dev/net/tun", "modprobe tun; in a container, pass the device in")
     for path in paths:
         if path.address in _own_addresses():
-            yield Finding(
+            yield Obstacle(
                 f"{path.address} is one of this machine's own addresses, so its packets never reach {path.device}",
                 "have another address routed to this machine, or remove this one (`ip addr del`)",
             )
         uplink = path.uplink
         if uplink and not _link(uplink.interface):
             names = ", ".join(entry["ifname"] for entry in _ip("link", "show"))
-            yield Finding(f"there is no interface {uplink.interface}", f"--uplink with one of {names}")
+            yield Obstacle(f"there is no interface {uplink.interface}", f"--uplink with one of {names}")
         yield from _device_obstacles(path, user)
     yield from _filters()
 
 
-def mtu_notes(paths: Sequence[WiredPath], mtu: int) -> Iterator[Finding]:
+def mtu_notes(paths: Sequence[WiredPath], mtu: int) -> Iterator[Obstacle]:
     """Interfaces and routes that take smaller packets than the devices.
 
     Clients are served nevertheless, but each connection finds that out with a few lost packets.
@@ -241,7 +241,7 @@ def mtu_notes(paths: Sequence[WiredPath], mtu: int) -> Iterator[Finding]:
     for path in paths:
         smaller = {name: taken for name, taken in _onward(path) if taken < mtu}
         for name, taken in smaller.items():
-            yield Finding(
+            yield Obstacle(
                 f"{name} takes packets of {taken} bytes, and {path.device} is for {mtu}",
                 f"--mtu {min(smaller.values())} saves each connection a few lost packets",
             )
@@ -264,23 +264,23 @@ def _onward(path: WiredPath) -> Iterator[tuple[str, int]]:
                 yield f"the default route by {route['dev']}", int(metric["mtu"])
 
 
-def _device_obstacles(path: WiredPath, user: str) -> Iterator[Finding]:
+def _device_obstacles(path: WiredPath, user: str) -> Iterator[Obstacle]:
     link = _link(path.device, "-d")
     if not link:
         return
     kind = link.get("linkinfo", {})
     if kind.get("info_kind") != "tun" or kind.get("info_data", {}).get("type") != "tun":
-        yield Finding(f"{path.device} is no TUN device", "--listen with another name")
+        yield Obstacle(f"{path.device} is no TUN device", "--listen with another name")
         return
     owner = kind.get("info_data", {}).get("user")
     if owner != user and user != "root":
-        yield Finding(
+        yield Obstacle(
             f"{path.device} belongs to {owner or 'nobody'} and not to {user}",
             f"ip tuntap del dev {path.device} mode tun, and --setup again",
         )
 
 
-def _filters() -> Iterator[Finding]:
+def _filters() -> Iterator[Obstacle]:
     """Chains of nftables that drop forwarded packets unless a rule allows them."""
     if shutil.which("nft") is None or os.geteuid() != 0:
         return
@@ -288,7 +288,7 @@ def _filters() -> Iterator[Finding]:
         chain = entry.get("chain", {})
         if chain.get("hook") == "forward" and chain.get("policy") == "drop":
             where = f"{chain.get('family')} {chain.get('table')} {chain.get('name')}"
-            yield Finding(
+            yield Obstacle(
                 f"the chain {where} drops forwarded packets that no rule accepts",
                 f"see `nft list chain {where}`; accept packets from and to the server's address",
             )

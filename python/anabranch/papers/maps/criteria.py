@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from anabranch.experiments import summary
 from anabranch.experiments.claims import Filled, table
-from anabranch.experiments.contrast import Comparison, Entry, Verdict
+from anabranch.experiments.contrast import Comparison, ContrastVerdict, Entry
 from anabranch.experiments.statistics import Interval
 from anabranch.experiments.study import Study
 from anabranch.wording import numerals, quantities
@@ -14,12 +14,12 @@ from anabranch.wording.quantities import Quantity
 
 # In the order of the tables.
 KINDS = (
-    ("better", (Verdict.BETTER,)),
-    ("worse", (Verdict.WORSE,)),
-    ("the same", (Verdict.EQUIVALENT, Verdict.IDENTICAL)),
-    ("undecided", (Verdict.UNDECIDED,)),
+    ("better", (ContrastVerdict.BETTER,)),
+    ("worse", (ContrastVerdict.WORSE,)),
+    ("the same", (ContrastVerdict.EQUIVALENT, ContrastVerdict.IDENTICAL)),
+    ("undecided", (ContrastVerdict.UNDECIDED,)),
 )
-CERTAIN = (Verdict.BETTER, Verdict.WORSE)
+CERTAIN = (ContrastVerdict.BETTER, ContrastVerdict.WORSE)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def verdicts(study: Study, plan: str) -> Filled:
     return head, rows, note(every, len(study.comparisons(plan)))
 
 
-def largest(own: Sequence[Place], verdict: Verdict) -> str:
+def largest(own: Sequence[Place], verdict: ContrastVerdict) -> str:
     """The largest difference with a verdict."""
     certain = [place for place in own if place.entry.verdict is verdict]
     return max(certain, key=lambda place: abs(place.difference.estimate)).text if certain else "none"
