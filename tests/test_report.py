@@ -327,9 +327,10 @@ def test_points_of_categories_are_not_joined() -> None:
     figure = paper.draw(document.LineChart("t", "x", "y", lines, categories=["p", "q"]))
     drawn = {line.get_label(): line for line in figure.axes[0].lines}
     assert [drawn[name].get_linestyle() for name in ("a", "b")] == ["None", "None"]
-    assert [drawn[name].get_marker() for name in ("a", "b")] == ["o", "o"]
+    assert [drawn[name].get_marker() for name in ("a", "b")] == ["o", "s"], "for prints without colour"
     joined = paper.draw(document.LineChart("t", "x", "y", lines))
-    assert {line.get_label(): line for line in joined.axes[0].lines}["a"].get_linestyle() == "-"
+    styles = {line.get_label(): line.get_linestyle() for line in joined.axes[0].lines}
+    assert (styles["a"], styles["b"]) == ("-", "--")
 
 
 def test_tables_and_figures_are_written_for_papers(copied: Path, anabranch: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import matplotlib as mpl
@@ -142,10 +143,12 @@ def _lines(chart: LineChart) -> Figure:
     legend_rows = -(-len(chart.lines) // 2) if len(chart.lines) > 1 else 0
     figure = Figure(figsize=(_WIDTH_IN, _HEIGHT_IN + legend_rows * _LINE_IN), layout="constrained")
     axes = figure.add_subplot()
+    # Where colour alone tells lines apart, their dashes do so, too, for prints without colour.
+    alike = len({line.dash for line in chart.lines}) == 1
     for number, line in enumerate(chart.lines):
         # Beside each other where they have the same places.
         shift = (number - (len(chart.lines) - 1) / 2) * min(_DODGE, 0.5 / len(chart.lines)) if chart.categories else 0.0
-        _line(axes, line, [x + shift for x in line.x], chart)
+        _line(axes, replace(line, dash=number) if alike else line, [x + shift for x in line.x], chart)
     if chart.categories:
         axes.set_xticks(range(len(chart.categories)), list(chart.categories))
         axes.set_xlim(-0.5, len(chart.categories) - 0.5)
