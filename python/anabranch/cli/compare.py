@@ -137,5 +137,6 @@ def _compare_tables(paths: Sequence[Path], metrics: Sequence[str], as_json: bool
 def _table(runs: Sequence[runfolder.StoredRun], session: int) -> RenderableType:
     """The table with what differs in its head, or in rows where the terminal is too narrow for that."""
     console, wide = out(), comparison.table(runs, session)
-    needed = Measurement.get(console, console.options.update(max_width=_ANY_WIDTH), wide).maximum
+    # The sentences below the table wrap.
+    needed = Measurement.get(console, console.options.update(max_width=_ANY_WIDTH), wide.renderables[0]).maximum
     return wide if needed <= console.width else comparison.table(runs, session, stacked=True)

@@ -17,8 +17,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.segment import Segment
 from rich.text import Text
 
-# In files and pipes a row of a table stays one line, for grep and its like.
-_WIDTH_WITHOUT_TERMINAL = 400
+# In files and pipes: what fits beside a margin on a page and into a window that somebody reads a log in.
+_WIDTH_WITHOUT_TERMINAL = 100
 # A run shorter than this is over before a bar could be read.
 _BAR_AFTER_S = 0.7
 

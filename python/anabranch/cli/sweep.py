@@ -232,7 +232,7 @@ def _say(experiment: Experiment, result: Result, until: str | None, by: Sequence
         answer(f"\n{until}: {what}, with {plural(len(result.seeds), 'seed')}")
     rate = f", {result.made / result.seconds:.1f} runs/s" if result.made and result.seconds else ""
     answer(f"\n{plural(result.made, 'run')} made, {result.kept} were there; {result.seconds:.1f} s{rate}")
-    err().print("tables: " + ", ".join(map(str, result.files)), soft_wrap=True)
+    err().print("\n".join(["tables:", *(f"  {file}" for file in result.files)]), soft_wrap=True)
 
 
 def _say_replaced(plan: str, folder: Path, result: Result) -> None:

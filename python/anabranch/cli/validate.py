@@ -205,11 +205,11 @@ def _video(*, real: bool) -> Path | None:
 
 
 def show(found: dict[str, Any]) -> None:
-    """Prints a report for people, or line by line for programs."""
+    """Prints a report for people; programs read ``--json``."""
     for part in found["parts"]:
         answer(Text(f"({part['letter']}) {part['title']}", style="bold"))
         if part["rows"]:
-            (_tell_by_case if out().is_terminal else _tell_in_lines)(part["rows"])
+            _tell_by_case(part["rows"])
         if part["usual"] is not None:
             near, of = part["usual"]
             answer(Text(f"goodput within 5 % in {near} of {of} test cases"))
@@ -218,18 +218,8 @@ def show(found: dict[str, Any]) -> None:
             err().print(Text(note, style="yellow"), soft_wrap=True)
 
 
-def _tell_in_lines(rows: list[_Row]) -> None:
-    """Every row with its test case, for grep and its like."""
-    table = Table("test case", *_COLUMNS[:-1], "tolerance", _COLUMNS[-1], box=None)
-    for row in rows:
-        case, tolerance = row["cell"], row["tolerance"]
-        *texts, verdict = _texts(row)
-        table.add_row(case, *texts, tolerance, verdict)
-    answer(table)
-
-
 def _tell_by_case(rows: list[_Row]) -> None:
-    """For people: each test case stands once above its quantities, and each tolerance once above all."""
+    """Each test case stands once above its quantities, and each tolerance once above all."""
     tolerances = dict.fromkeys(f"{row['quantity'].partition(',')[0]} {row['tolerance']}" for row in rows)
     answer(Text(f"tolerances: {'; '.join(tolerances)}"))
     texts = [_texts(row) for row in rows]
@@ -245,7 +235,7 @@ def _tell_by_case(rows: list[_Row]) -> None:
 
 
 def _texts(row: _Row) -> tuple[str | Text, ...]:
-    """What stands in the columns that both forms have."""
+    """What stands in the columns."""
     return row["quantity"], row["simulated"], row["live"], row["ratio"], Text(*_STYLES[row["verdict"]])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Group, RenderableType
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -126,7 +126,7 @@ _TRANSFER: list[tuple[str, _Values]] = [
 ]
 
 
-def table(runs: Sequence[StoredRun], session: int = 0, *, stacked: bool = False) -> RenderableType:
+def table(runs: Sequence[StoredRun], session: int = 0, *, stacked: bool = False) -> Group:
     """The metrics of one session of each run, a column per run, with numbers alone: the units are at the rows' names.
 
     Args:
@@ -134,6 +134,9 @@ def table(runs: Sequence[StoredRun], session: int = 0, *, stacked: bool = False)
         session: Which session of each, counted from 0.
         stacked: Whether what distinguishes the runs stands in rows of its own instead of the columns' heads, which
             saves width.
+
+    Returns:
+        The table, and the sentences below it.
     """
     result = Table(box=None, pad_edge=False, padding=(0, 1 if stacked else 2, 0, 0), show_header=not stacked)
     result.add_column("", no_wrap=True)
@@ -195,8 +198,9 @@ def of_seeds(runs: Sequence[StoredRun]) -> str | None:
 
 def _ended(session: Session) -> Text:
     """How a session ended; that it was cut off is not to be overlooked."""
-    cut_off = ending.cut_off(session)
-    return Text(cut_off, style="bold yellow") if cut_off else Text(session["ended"])
+    parts = ending.cut_off_parts(session)
+    # Columns are as narrow as the longest of these lines.
+    return Text("\n".join(parts).replace(" (", "\n("), style="bold yellow") if parts else Text(session["ended"])
 
 
 def notes(runs: Sequence[StoredRun], session: int) -> list[str]:

@@ -36,9 +36,14 @@ def is_incomplete(metrics: Metrics) -> bool:
 
 def cut_off(session: Session) -> str:
     """How a session was cut off, in a few words; empty where it came to its end."""
+    return ", ".join(cut_off_parts(session))
+
+
+def cut_off_parts(session: Session) -> list[str]:
+    """The same in parts, for a narrow column: that it was cut off and why, and what was played; empty as well."""
     if not session["cut_off"]:
-        return ""
-    return ", ".join(filter(None, (f"incomplete ({_SHORTLY[session['ended']]})", _played(session))))
+        return []
+    return list(filter(None, (f"incomplete ({_SHORTLY[session['ended']]})", _played(session))))
 
 
 def warnings(metrics: Metrics) -> list[str]:

@@ -151,9 +151,9 @@ def of_run(metrics: Metrics) -> RenderableType:
 
 
 def _subflows(subflows: Sequence[Subflow]) -> Table:
-    # Narrow enough for a terminal of 80 columns.
+    # Narrow enough for a terminal of 80 columns; a long name is folded.
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("\npath", style="cyan", no_wrap=True)
+    table.add_column("\npath", style="cyan", overflow="fold")
     for heading in (
         "goodput\nMb/s",
         "segments",
