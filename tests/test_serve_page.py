@@ -1,4 +1,4 @@
-"""docs/how-to/serve.md: its own commands, run in namespaces."""
+"""The pages on the server, docs/how-to/serve.md and operate.md: their own commands, run in namespaces."""
 
 import os
 import re
@@ -16,7 +16,8 @@ from conftest import FILM_LEN, SERVER_PROGRAMS, require_live
 
 pytestmark = pytest.mark.live
 
-PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "serve.md"
+HOW_TO = Path(__file__).parents[1] / "docs" / "how-to"
+PAGES = "".join((HOW_TO / name).read_text("utf-8") for name in ("serve.md", "operate.md"))
 # No step takes longer.
 TIMEOUT_S = 30.0
 
@@ -27,10 +28,10 @@ def _machine() -> None:
 
 
 def blocks() -> dict[str, str]:
-    """The shell commands of the page, by heading, or by the word behind `sh`."""
+    """The shell commands of the pages, by heading, or by the word behind `sh`."""
     found: dict[str, str] = {}
     heading = ""
-    for match in re.finditer(r"^## (.+)$|^```sh ?(.*)\n((?:.*\n)*?)```$", PAGE.read_text("utf-8"), re.MULTILINE):
+    for match in re.finditer(r"^## (.+)$|^```sh ?(.*)\n((?:.*\n)*?)```$", PAGES, re.MULTILINE):
         if match[1]:
             heading = match[1]
         else:
@@ -189,7 +190,7 @@ def test_two_uplinks(videos: Path) -> None:
             metrics = machine.run(page["Monitor"], videos)
             assert "anabranch_connections_accepted_total 1\n" in metrics
             # Every metric of the page's table exists. A suffix alone stands for the name before it with another end.
-            rows = re.findall(r"^\| (`\w.*?) \|", PAGE.read_text("utf-8"), re.MULTILINE)
+            rows = re.findall(r"^\| (`\w.*?) \|", PAGES, re.MULTILINE)
             for name in re.findall(r"`((?:anabranch|process)_\w+)`", " ".join(rows)):
                 assert f"# TYPE {name} " in metrics, name
             for suffix in re.findall(r"`(_\w+)`", " ".join(rows)):
