@@ -518,6 +518,30 @@ def test_check_says_what_passes_and_what_fails(anabranch: Run, tmp_path: Path, m
     assert "did you mean `lazy:Mine`" in done.stderr
 
 
+def test_check_of_a_bitrate_rule_shows_bitrate_and_qoe(
+    anabranch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "SEEDS", (1,))
+    write(
+        tmp_path,
+        "lowest",
+        "import anabranch\nclass Lowest(anabranch.AbrRule):\n    def decide(self, view):\n        return 0\n",
+    )
+    done = anabranch("check", "lowest:Lowest")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    head = next(number for number, line in enumerate(lines) if "bitrate" in line and "QoE" in line)
+    assert lines[head].split()[:2] == ["bitrate", "QoE"]
+    rows = {line.split()[0]: re.findall(r"([\d.-]+) (\S+)", line) for line in lines[head + 1 :] if line}
+    assert [unit for _, unit in rows["lowest:Lowest"][:3]] == ["Mb/s", "kb/s", "Mb/s"]
+    (bitrate, _), (qoe, _), *_ = rows["lowest:Lowest"]
+    # One representation alone: the QoE of a media segment is its bitrate, less what the start-up takes.
+    assert float(qoe) < 1000.0 * float(bitrate)
+    (others_bitrate, _), (others_qoe, _), *_ = rows["bola"]
+    assert float(others_bitrate) > float(bitrate)
+    assert float(others_qoe) > float(qoe)
+
+
 def test_what_differs_from_process_to_process_is_found(
     anabranch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

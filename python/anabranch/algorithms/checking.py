@@ -17,7 +17,7 @@ from anabranch import _core
 from anabranch.algorithms import loading
 from anabranch.algorithms.bases import BASES
 from anabranch.errors import InputError
-from anabranch.results.metrics import Session
+from anabranch.results.metrics import Session, quality_of
 from anabranch.runs import reading, session
 
 CASES = 200
@@ -51,6 +51,8 @@ class Row:
         stall_s: Mean time of stalls, seconds.
         startup_s: Mean time before the first picture, seconds.
         cpu_s: Processor time of a run, seconds.
+        mean_bitrate_bps: Mean bitrate on screen, bit/s; ``None`` if a session showed nothing.
+        qoe_linear_per_segment: Mean linear QoE per media segment, kb/s; ``None`` if a session showed nothing.
     """
 
     name: str
@@ -59,6 +61,8 @@ class Row:
     stall_s: float
     startup_s: float | None
     cpu_s: float
+    mean_bitrate_bps: float | None
+    qoe_linear_per_segment: float | None
 
 
 def kind_of(name: str) -> str:
@@ -228,7 +232,13 @@ def _row(name: str, sessions: list[Session], cpu_s: float) -> Row:
     def mean(values: list[float]) -> float:
         return sum(values) / len(values)
 
+    def known(values: list[float | None]) -> float | None:
+        """The mean over all seeds: without those that showed nothing it would be that of other networks."""
+        there = [value for value in values if value is not None]
+        return mean(there) if len(there) == len(values) else None
+
     startups = [each["startup_s"] for each in sessions if each["startup_s"] is not None]
+    quality = [quality_of(each) for each in sessions]
     return Row(
         name=name,
         goodput_bps=mean([each["goodput_bps"] for each in sessions]),
@@ -236,4 +246,6 @@ def _row(name: str, sessions: list[Session], cpu_s: float) -> Row:
         stall_s=mean([each["stall_s"] or 0.0 for each in sessions]),
         startup_s=mean(startups) if startups else None,
         cpu_s=cpu_s,
+        mean_bitrate_bps=known([each and each["mean_bitrate_bps"] for each in quality]),
+        qoe_linear_per_segment=known([each and each["qoe_linear_per_segment"] for each in quality]),
     )

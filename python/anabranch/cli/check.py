@@ -47,8 +47,12 @@ def check(
         echo_json({**about, **lists})
     elif rows:
         answer("")
-        answer(_table(rows, name))
+        answer(_table(rows, name, rules=kind == "abr_rule"))
         seeds = len(checking.SEEDS)
+        if kind == "abr_rule":
+            err().print(
+                Text("Bitrate: the mean on screen. QoE: the linear QoE, the mean per media segment.", style="dim")
+            )
         err().print(
             Text(f"Means of {seeds} seeds, for orientation: a plan with more seeds gives intervals.", style="dim")
         )
@@ -62,15 +66,18 @@ def _line(finding: checking.ContractCheck) -> Text:
     return Text.assemble(("fails   ", "bold red"), finding.property, "\n        ", finding.fault)
 
 
-def _table(rows: list[checking.Row], own: str) -> Table:
+def _table(rows: list[checking.Row], own: str, *, rules: bool) -> Table:
+    """A row for each algorithm; of bitrate rules with what they decide, the bitrate and the QoE."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for heading in ("goodput", "stalls", "frozen", "startup", "CPU"):
-        table.add_column(heading, justify="right")
+    table.add_column("", overflow="fold")
+    quality = ("bitrate", "QoE") if rules else ()
+    for heading in (*quality, "goodput", "stalls", "frozen", "startup", "CPU"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         startup = "none" if row.startup_s is None else f"{row.startup_s:.2f} s"
         table.add_row(
             row.name,
+            *(_quality(row) if rules else ()),
             f"{row.goodput_bps / 1e6:.2f} Mb/s",
             f"{row.stalls:.1f}",
             f"{row.stall_s:.1f} s",
@@ -79,3 +86,11 @@ def _table(rows: list[checking.Row], own: str) -> Table:
             style="bold" if row.name == own else "",
         )
     return table
+
+
+def _quality(row: checking.Row) -> tuple[str, str]:
+    bitrate, qoe = row.mean_bitrate_bps, row.qoe_linear_per_segment
+    return (
+        "none" if bitrate is None else f"{bitrate / 1e6:.2f} Mb/s",
+        "none" if qoe is None else f"{qoe:.0f} kb/s",
+    )
