@@ -278,6 +278,10 @@ def test_all_comparisons_of_a_plan_are_one_family_unless_it_names_several() -> N
     assert better.p_value == pytest.approx(corrected[0])
     apart, _ = compare_all(both, [QOE, replace(cost, family="costs")], ("scheduler", "trace"))
     assert (apart.tests, apart.family.name) == (2, "")
+    two, _ = compare_all(
+        both.filter(pl.col("scheduler") != "c"), [replace(QOE, reference=None), cost], ("scheduler", "trace")
+    )
+    assert two.family.counted == "1 pair of scheduler in qoe, 1 of scheduler with the reference in cost"
 
 
 def test_where_t_test_and_wilcoxon_disagree_the_notes_say_so() -> None:
