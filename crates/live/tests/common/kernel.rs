@@ -44,7 +44,7 @@ pub struct Download {
     pub sha256: [u8; 32],
     /// How long `connect` took.
     pub connecting: Duration,
-    /// From the request to the end of the stream.
+    /// From the first read to the end of the stream.
     pub receiving: Duration,
     /// Why it ended before the end of the stream; `None` if it did not.
     pub error: Option<std::io::ErrorKind>,
@@ -56,12 +56,18 @@ impl Download {
     }
 }
 
-/// Connects to the server from inside `client`, sends [`REQUEST`] and reads to the end of the stream.
-pub fn download(client: &Netns, server: IpAddr, protocol: i32) -> Download {
-    client.run(|| read_all(request(server, protocol, None), |_| {})).expect("the namespace can be entered")
+/// Connects to the server from inside `client`, sends [`REQUEST`], waits for `joins` joins ([`wait_until_joined`]), and reads to
+/// the end of the stream.
+pub fn download(client: &Netns, server: IpAddr, protocol: i32, joins: u64) -> Download {
+    let work = || {
+        let connected = request(server, protocol, None);
+        wait_until_joined(client, joins);
+        read_all(connected, |_| {})
+    };
+    client.run(work).expect("the namespace can be entered")
 }
 
-/// [`download`] with a trace: bytes read by each second after the beginning.
+/// A download that waits for no join, with a trace: bytes read by each second after the beginning.
 pub fn download_traced(client: &Netns, server: IpAddr, protocol: i32) -> (Download, Vec<(f64, u64)>) {
     let mut trace = Vec::new();
     let download = client.run(|| {
@@ -72,7 +78,7 @@ pub fn download_traced(client: &Netns, server: IpAddr, protocol: i32) -> (Downlo
 }
 
 /// [`download`] with a small receive buffer, which is read in bursts.
-pub fn download_slowly(client: &Netns, server: IpAddr, protocol: i32) -> Download {
+pub fn download_slowly(client: &Netns, server: IpAddr, protocol: i32, joins: u64) -> Download {
     let mut reads = 0u32;
     let pause = |_| {
         reads += 1;
@@ -80,7 +86,12 @@ pub fn download_slowly(client: &Netns, server: IpAddr, protocol: i32) -> Downloa
             std::thread::sleep(Duration::from_millis(150));
         }
     };
-    client.run(|| read_all(request(server, protocol, Some(SMALL_BUFFER)), pause)).expect("the namespace can be entered")
+    let work = || {
+        let connected = request(server, protocol, Some(SMALL_BUFFER));
+        wait_until_joined(client, joins);
+        read_all(connected, pause)
+    };
+    client.run(work).expect("the namespace can be entered")
 }
 
 /// Reads at least `least` bytes and closes while more are waiting to be read, which makes the kernel abort the
@@ -177,6 +188,45 @@ fn output(client: &Netns, program: &str, arguments: &[&str]) -> String {
     let output = client.command(program).args(arguments).output().expect("the program starts");
     assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
+}
+
+/// Waits until servers have accepted this many joins of the namespace's kernel since its creation. Fails if the kernel does not send
+/// them for long, or if a server does not accept them soon after.
+///
+/// A client that requires more than one path calls this between its request and its first read. The kernel sends a join from a work
+/// queue as soon as the server's first DSS has arrived. On a busy machine the queue's thread was seen to wait 0.26 s for a processor, and
+/// a join to come 1.8 s after the DSS, when the download was over. Until the first read no more arrives than the receive buffer takes
+/// (128 KiB, and 64 KiB in a pipe), so what the paths carry afterwards does not depend on that.
+pub fn wait_until_joined(namespace: &Netns, joins: u64) {
+    const LONGEST: Duration = Duration::from_secs(20);
+    /// Two SYNs or their answers may be lost, for a second each.
+    const LONGEST_ANSWER: Duration = Duration::from_secs(3);
+    /// What takes longer is worth a line of output.
+    const USUAL: Duration = Duration::from_millis(250);
+    const EVERY: Duration = Duration::from_millis(10);
+    if joins == 0 {
+        return;
+    }
+    let (began, mut sent_at) = (Instant::now(), None);
+    loop {
+        let counters = mptcp_counters(namespace);
+        let now = Instant::now();
+        let [sent, accepted] = ["MPTcpExtMPJoinSynTx", "MPTcpExtMPJoinSynAckRx"].map(|name| counters[name]);
+        if sent >= joins {
+            sent_at.get_or_insert(now);
+        }
+        let sending = sent_at.unwrap_or(now) - began;
+        if accepted >= joins {
+            if sending > USUAL {
+                eprintln!("the client's kernel sent its join only after {sending:?}");
+            }
+            return;
+        }
+        assert!(sending < LONGEST, "of {joins} joins the kernel sent {sent}: {counters:?}");
+        let answering = now - sent_at.unwrap_or(now);
+        assert!(answering < LONGEST_ANSWER, "of {sent} joins the server accepted {accepted}: {counters:?}");
+        std::thread::sleep(EVERY);
+    }
 }
 
 /// Waits until no connection of the namespace is open or closing, up to a limit: where a path is dead, one may remain.

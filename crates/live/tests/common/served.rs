@@ -229,8 +229,9 @@ impl<T> Outcome<T> {
     }
 }
 
-/// Fetches the server's answer with curl under `mptcpize`.
-pub fn curl(namespace: &Netns, family: Family) -> Download {
+/// Fetches the server's answer with curl under `mptcpize`; reads what curl writes after `joins` joins
+/// ([`kernel::wait_until_joined`]).
+pub fn curl(namespace: &Netns, family: Family, joins: u64) -> Download {
     let server = match family {
         Family::V4 => family.server().to_string(),
         Family::V6 => format!("[{}]", family.server()),
@@ -240,8 +241,9 @@ pub fn curl(namespace: &Netns, family: Family) -> Download {
     command
         .args(["run", "curl", "--silent", "--show-error", "--max-time", CURL_TIMEOUT_S, &url])
         .stdout(Stdio::piped());
-    let began = std::time::Instant::now();
     let mut child = command.spawn().expect("it starts");
+    kernel::wait_until_joined(namespace, joins);
+    let began = std::time::Instant::now();
     let mut stdout = child.stdout.take().expect("a pipe");
     let (mut bytes, mut hash, mut buffer) = (0, Sha256::new(), vec![0; 1 << 16]);
     loop {

@@ -9,8 +9,14 @@ use anabranch_live::{Middlebox, Netns, Step, Strip, When, testnet::Family};
 use anabranch_network::{Change, DirectionConfig, Loss, Probability, Reordering};
 use anabranch_units::{Duration, LinkDirection, PathId};
 
+/// Over two paths, so that there is one join.
 fn download(namespace: &Netns) -> Download {
-    kernel::download(namespace, Family::V4.server(), MPTCP)
+    kernel::download(namespace, Family::V4.server(), MPTCP, 1)
+}
+
+/// Waits for no join.
+fn download_at_once(namespace: &Netns) -> Download {
+    kernel::download(namespace, Family::V4.server(), MPTCP, 0)
 }
 
 #[test]
@@ -28,7 +34,7 @@ fn ten_megabytes_over_two_paths() {
 fn a_download_over_ipv6() {
     require!(&[NSTAT, TSHARK]);
     let case = Case { family: Family::V6, len: FOUR_MEGABYTES, ..Case::new("ipv6") };
-    let outcome = case.run(|namespace| kernel::download(namespace, Family::V6.server(), MPTCP));
+    let outcome = case.run(|namespace| kernel::download(namespace, Family::V6.server(), MPTCP, 1));
     outcome.assert_intact(FOUR_MEGABYTES);
     outcome.assert_all_paths_used(0.2);
     outcome.assert_clean();
@@ -126,7 +132,8 @@ fn assert_fell_back(outcome: &Outcome<Download>) {
 fn options_stripped_from_the_handshake_on() {
     require!(&[NSTAT, TSHARK]);
     let stripping = |_| Middlebox { strip: Strip::Everywhere, ..Middlebox::default() };
-    let outcome = Case { middlebox: Box::new(stripping), len: FOUR_MEGABYTES, ..Case::new("strip-all") }.run(download);
+    let outcome =
+        Case { middlebox: Box::new(stripping), len: FOUR_MEGABYTES, ..Case::new("strip-all") }.run(download_at_once);
     assert_fell_back(&outcome);
     let fell_back = kernel::mptcp_counters(&outcome.namespace)["MPTcpExtMPCapableFallbackSYNACK"];
     assert_eq!(fell_back, 1, "the kernel learnt it from the SYN/ACK");
@@ -136,7 +143,8 @@ fn options_stripped_from_the_handshake_on() {
 fn options_stripped_behind_the_handshake() {
     require!(&[NSTAT, TSHARK]);
     let stripping = |_| Middlebox { strip: Strip::BehindHandshake, ..Middlebox::default() };
-    let outcome = Case { middlebox: Box::new(stripping), len: FOUR_MEGABYTES, ..Case::new("strip-late") }.run(download);
+    let outcome =
+        Case { middlebox: Box::new(stripping), len: FOUR_MEGABYTES, ..Case::new("strip-late") }.run(download_at_once);
     assert_fell_back(&outcome);
     assert_eq!(
         kernel::mptcp_counters(&outcome.namespace)["MPTcpExtMPCapableSYNACKRX"],
@@ -151,7 +159,7 @@ fn options_stripped_on_the_second_path_only() {
     let stripping =
         |path| Middlebox { strip: if path == 1 { Strip::Everywhere } else { Strip::Nothing }, ..Middlebox::default() };
     let outcome =
-        Case { middlebox: Box::new(stripping), len: FOUR_MEGABYTES, ..Case::new("strip-second") }.run(download);
+        Case { middlebox: Box::new(stripping), len: FOUR_MEGABYTES, ..Case::new("strip-second") }.run(download_at_once);
     outcome.assert_intact(FOUR_MEGABYTES);
     // The join failed, the connection did not.
     let counters = kernel::mptcp_counters(&outcome.namespace);
@@ -171,7 +179,7 @@ fn everything_at_once_over_three_paths() {
     };
     let len = 4_000_000;
     let case = Case { links: Box::new(bad), delays: vec![5, 10, 30], len, ..Case::new("everything") };
-    let outcome = case.run(download);
+    let outcome = case.run(|namespace| kernel::download(namespace, Family::V4.server(), MPTCP, 2));
     outcome.assert_intact(len);
     outcome.assert_all_paths_used(0.02);
     outcome.assert_clean();
@@ -207,7 +215,7 @@ fn the_initial_path_cut_and_restored() {
 fn a_client_that_speaks_plain_tcp() {
     require!(&[NSTAT, TSHARK]);
     let case = Case { len: FOUR_MEGABYTES, ..Case::new("plain-tcp") };
-    let outcome = case.run(|namespace| kernel::download(namespace, Family::V4.server(), TCP));
+    let outcome = case.run(|namespace| kernel::download(namespace, Family::V4.server(), TCP, 0));
     outcome.assert_intact(FOUR_MEGABYTES);
     capture::assert_well_formed(&outcome.file);
     assert_eq!(capture::mptcp_options(&outcome.file).len(), 0, "no MPTCP option to a client that knows none");
@@ -219,7 +227,7 @@ fn a_client_that_speaks_plain_tcp() {
 fn curl_under_mptcpize() {
     require!(&[NSTAT, TSHARK, CURL, MPTCPIZE]);
     let case = Case { head: http_head(FOUR_MEGABYTES), len: FOUR_MEGABYTES, ..Case::new("curl") };
-    let outcome = case.run(|namespace| curl(namespace, Family::V4));
+    let outcome = case.run(|namespace| curl(namespace, Family::V4, 1));
     outcome.assert_intact(FOUR_MEGABYTES);
     outcome.assert_all_paths_used(0.2);
     outcome.assert_clean();
@@ -231,7 +239,7 @@ fn a_reader_that_closes_the_window() {
     require!(&[NSTAT, TSHARK]);
     let len = 600_000;
     let case = Case { len, ..Case::new("slow-reader") };
-    let outcome = case.run(|namespace| kernel::download_slowly(namespace, Family::V4.server(), MPTCP));
+    let outcome = case.run(|namespace| kernel::download_slowly(namespace, Family::V4.server(), MPTCP, 1));
     outcome.assert_intact(len);
     outcome.assert_clean();
     outcome.assert_closed_in_order();
@@ -293,7 +301,7 @@ fn twenty_clients_at_once() {
     let len = 300_000;
     let outcome = Case { len, ..Case::new("twenty") }.run(|namespace| {
         std::thread::scope(|scope| {
-            let clients: Vec<_> = (0..20).map(|_| scope.spawn(|| download(namespace))).collect();
+            let clients: Vec<_> = (0..20).map(|_| scope.spawn(|| download_at_once(namespace))).collect();
             clients.into_iter().map(|client| client.join().unwrap()).collect::<Vec<_>>()
         })
     });

@@ -61,7 +61,8 @@ pub fn transfer_to<T>(
 /// The same with a plain download.
 fn transfer(protocol: i32, paths: &[(u64, u64)], len: u64, script: Script, tap: Tap) -> Outcome<Download> {
     let outcome = transfer_to(protocol, paths, len, script, tap, |client| {
-        kernel::download(client, Family::V4.server(), protocol)
+        let joins = if protocol == MPTCP { paths.len() as u64 - 1 } else { 0 };
+        kernel::download(client, Family::V4.server(), protocol, joins)
     });
     let lateness = &outcome.report.lateness;
     eprintln!(

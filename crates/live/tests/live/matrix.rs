@@ -31,8 +31,13 @@ fn delays(paths: usize) -> Vec<u64> {
     [5, 6, 7][..paths].to_vec()
 }
 
+/// Over all paths of the network.
 fn fetch(case: &Case) -> Outcome<Download> {
-    case.run(|namespace| curl(namespace, case.family))
+    fetch_after_joins(case, case.delays.len() as u64 - 1)
+}
+
+fn fetch_after_joins(case: &Case, joins: u64) -> Outcome<Download> {
+    case.run(|namespace| curl(namespace, case.family, joins))
 }
 
 /// Every byte arrived over Multipath TCP, and neither the kernel nor our server reports a fault.
@@ -266,9 +271,9 @@ fn every_pair_of_disturbances() {
         let named = FACTORS.iter().zip(row).filter(|(_, value)| *value > 0);
         let what = named.map(|((name, _), value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ");
         let case = disturbed(row, len, i % SAMPLE == 0);
-        let outcome = fetch(&case);
-        println!("{what}: {:.1} Mb/s, received {:?}", outcome.result.bits_per_second() / 1e6, outcome.received);
         let stripped = row[6] == 1;
+        let outcome = if stripped { fetch_after_joins(&case, 0) } else { fetch(&case) };
+        println!("{what}: {:.1} Mb/s, received {:?}", outcome.result.bits_per_second() / 1e6, outcome.received);
         if stripped {
             assert_eq!((outcome.result.bytes, outcome.result.sha256), (len, content::digest(&[], len)), "{what}");
             let fell_back = kernel::mptcp_counters(&outcome.namespace)["MPTcpExtMPCapableFallbackSYNACK"];

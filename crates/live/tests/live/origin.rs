@@ -13,6 +13,7 @@ use socket2::SockRef;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
+use std::process::Stdio;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -33,7 +34,9 @@ fn nginx_with_tls_behind_it_serves_curl_over_two_paths() {
             let url = format!("https://{}:{PORT}/video/film.mp4", Family::V4.server());
             let mut curl = site.client.command("mptcpize");
             curl.args(["run", "curl", "--insecure", "--silent", "--show-error", "--fail", "--max-time", "60", &url]);
-            let output = curl.output().expect("it starts");
+            let curl = curl.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+            kernel::wait_until_joined(site.client, 1);
+            let output = curl.wait_with_output().expect("it ends");
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             assert_eq!(output.stdout.len() as u64, LEN);
             assert_eq!(<[u8; 32]>::from(Sha256::digest(&output.stdout)), content::digest(&[], LEN));

@@ -32,6 +32,15 @@ fn fetch(client: &Netns, arguments: &[&str]) -> Output {
     output
 }
 
+/// As [`fetch`], over two paths: reads what curl writes after the namespace's `joins`-th join ([`kernel::wait_until_joined`]).
+fn fetch_after_joins(client: &Netns, joins: u64, arguments: &[&str]) -> Output {
+    let curl = curl(client, arguments).spawn().expect("it starts");
+    kernel::wait_until_joined(client, joins);
+    let output = curl.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "curl: {}", output.status);
+    output
+}
+
 fn digest(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
@@ -81,10 +90,10 @@ fn curl_downloads_a_file_and_a_range_over_two_paths() {
         options.metrics = Some("127.0.0.1:0".parse().expect("an address"));
     };
     let ((), client) = Plan::new(family).serve(root.content(), adjust, |site| {
-        let whole = fetch(site.client, &[&film]);
+        let whole = fetch_after_joins(site.client, 1, &[&film]);
         assert_eq!((whole.stdout.len() as u64, digest(&whole.stdout)), (LEN, content::digest(&[], LEN)));
 
-        let part = fetch(site.client, &["--include", "--range", "1000000-3499999", &film]).stdout;
+        let part = fetch_after_joins(site.client, 2, &["--include", "--range", "1000000-3499999", &film]).stdout;
         let head_len = part.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
         let head = String::from_utf8_lossy(&part[..head_len]).to_lowercase();
         assert!(head.starts_with("http/1.1 206 "), "{head}");
