@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import types
 from pathlib import Path
@@ -140,3 +141,17 @@ def test_every_public_name_is_documented() -> None:
             if not last.startswith("_") and (callable(what) or isinstance(what, property)) and not inspect.getdoc(what):
                 missing.append(called)
     assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"seeds": None}, "seeds"),
+        ({"set": {"duration": None}}, "set.duration"),
+        ({"engines": ["sim", None]}, "engines[1]"),
+    ],
+)
+def test_nothing_as_a_value_of_a_plan_is_refused_with_its_key(change: dict[str, Any], place: str) -> None:
+    plan = {"schema": 1, "question": "?", "scenario": "bulk/two-paths", "seeds": 2, **change}
+    with pytest.raises(anabranch.InputError, match=re.escape(f"plan, key `{place}`: a value of type `NoneType`")):
+        anabranch.sweep(plan)

@@ -595,6 +595,10 @@ def test_tables_of_two_versions_are_compared(
     shown = anabranch("compare", "old", "new", "--metric", "goodput_bps")
     assert shown.returncode == 0, shown.stderr
     assert "higher" in shown.stdout
+    sentences = " ".join(shown.stdout.split())
+    assert "corrected by Holm for 1 test (the other table with the first one, in 1 metric)" in sentences
+    both = " ".join(anabranch("compare", "old", "new", "old/small.parquet").stdout.split())
+    assert "(each other table with the first one, in " in both
     rows = answer("compare", "old", "new/small.parquet", "--metric", "goodput_bps")["rows"]
     (changed,) = [row for row in rows if row["verdict"] != "reference"]
     assert changed["pairs"] == 60

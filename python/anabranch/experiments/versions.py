@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -116,7 +116,9 @@ def compare(tables: Sequence[Read], metrics: Sequence[str]) -> list[Comparison]:
     )
     if not found:
         raise InputError("the tables have no run in common: no row with the same values and the same seed")
-    return found
+    others = "the other table" if len(tables) == 2 else "each other table"
+    counted = f"{others} with the first one, in {plural(len(found), 'metric')}"
+    return [replace(each, family=replace(each.family, counted=counted)) for each in found]
 
 
 def metric_of(comparison: Comparison) -> str:

@@ -186,9 +186,9 @@ def _document(plan: Mapping[str, Any]) -> Any:
     """A plan that is a dictionary, as a text whose places are keys."""
     from anabranch.experiments.document import Document
 
-    # Alone, a text would be written without quotes, as `--set` takes it.
-    text = "".join(f"{key} = {_core.value_text([value], str(key))[1:-1]}\n" for key, value in plan.items())
-    return Document(text, Path("plan"))
+    # A line for each key, whose number stands in messages; what is written in braces is a table of that key alone.
+    lines = (_core.value_text({key: value}, "plan").strip()[1:-1].strip() for key, value in plan.items())
+    return Document("".join(f"{line}\n" for line in lines), Path("plan"))
 
 
 class _Bar:
