@@ -170,14 +170,14 @@ def test_a_session_s_figure_shows_what_the_player_saw() -> None:
     events.append((5.0, "stall-began", []))
     # The player began a second after the run.
     buffer, shown = ((0.0, 0.0), (2.0, 4.0), (8.0, 4.0)), (Shown(1.0, 5.0, 3e5, "640x360"),)
-    watched = watch.Watched(None, False, 101.0, tuple(events), buffer, shown)
-    drawn = watched.drawn(seen, 100.0)
+    playback = watch.Playback(None, False, 101.0, tuple(events), buffer, shown)
+    drawn = playback.drawn(seen, 100.0)
     assert drawn.stalls_s.tolist() == [[3.0, 4.0], [6.0, 9.5]]
     assert drawn.discards.nonzero()[0].tolist() == [11]
     assert (drawn.buffer_s[:6].tolist(), drawn.buffer_s[-1]) == ([0.0, 0.0, 0.0, 1.0, 2.0, 3.0], 0.0)
     assert drawn.shown == (Shown(2.0, 6.0, 3e5, "640x360"),)
     assert drawn.paths == seen.paths
-    silent = watch.Watched(None, False, 100.0, ()).drawn(seen, 100.0)
+    silent = watch.Playback(None, False, 100.0, ()).drawn(seen, 100.0)
     assert not silent.plays
     assert silent.stalls_s.shape == (0, 2)
 

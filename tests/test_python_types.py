@@ -71,12 +71,12 @@ def test_mypy_finds_planted_misuses_and_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def watched() -> anabranch.Run:
+def typed_run() -> anabranch.Run:
     return anabranch.run("dash/ratio-1-1", set={"duration": "20 s", "session.0.video.duration": "8 s"})
 
 
-def test_keys_and_attributes_of_metrics_are_the_same(watched: anabranch.Run) -> None:
-    found = watched.metrics
+def test_keys_and_attributes_of_metrics_are_the_same(typed_run: anabranch.Run) -> None:
+    found = typed_run.metrics
     session = found.sessions[0]
     assert isinstance(session, contract.Session)
     assert session["goodput_bps"] == session.goodput_bps > 0
@@ -86,7 +86,7 @@ def test_keys_and_attributes_of_metrics_are_the_same(watched: anabranch.Run) -> 
     assert session.subflows[0].path == session["subflows"][0]["path"]
 
 
-def test_every_key_of_a_run_is_typed_and_every_typed_one_is_there(watched: anabranch.Run) -> None:
+def test_every_key_of_a_run_is_typed_and_every_typed_one_is_there(typed_run: anabranch.Run) -> None:
     def check(kind: type[record.Record], table: dict[str, Any]) -> None:
         absent = set(kind.__annotations__) - set(table)
         assert not set(table) - set(kind.__annotations__), kind
@@ -97,7 +97,7 @@ def test_every_key_of_a_run_is_typed_and_every_typed_one_is_there(watched: anabr
                 assert type(each) is inner
                 check(inner, each)
 
-    check(contract.Metrics, watched.metrics)
+    check(contract.Metrics, typed_run.metrics)
 
 
 def test_a_key_that_a_session_does_not_have_is_none_as_an_attribute() -> None:
@@ -108,9 +108,9 @@ def test_a_key_that_a_session_does_not_have_is_none_as_an_attribute() -> None:
         bulk.goodputs_bps  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_metrics_can_be_copied(watched: anabranch.Run) -> None:
-    again = pickle.loads(pickle.dumps(watched.metrics))
-    assert again == watched.metrics
+def test_metrics_can_be_copied(typed_run: anabranch.Run) -> None:
+    again = pickle.loads(pickle.dumps(typed_run.metrics))
+    assert again == typed_run.metrics
     assert type(again.sessions[0]) is contract.Session
 
 

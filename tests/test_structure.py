@@ -210,7 +210,7 @@ def functions_longer_than(limit: int) -> list[str]:
 
 
 def test_commands_print_by_one_module() -> None:
-    """`console` escapes what a terminal would obey."""
+    """`console` escapes what a terminal would act on."""
     printing = re.compile(r"(?<![\w.])print\(|typer\.echo\(")
     commands = (ROOT / "python" / "anabranch" / "cli").rglob("*.py")
     found = [path.name for path in commands if printing.search(path.read_text("utf-8"))]

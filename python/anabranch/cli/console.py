@@ -33,7 +33,7 @@ class Exit(IntEnum):
 
 
 def visible(text: str) -> str:
-    """A text of which a terminal shows every character and obeys none: names of files, runs and cgroups may have such.
+    """A text of which a terminal shows every character and acts on none: names of files and runs may have such.
 
     Control characters of ASCII and of its extension (C1), those that change the direction of text (UAX 9), separators
     of lines and halves of pairs become escapes; line feeds and tabs stay.
@@ -47,7 +47,7 @@ _ACTING = re.compile(
 
 
 class _Console(Console):
-    """A console whose own sequences are all that a terminal obeys."""
+    """A console whose own sequences are all that a terminal acts on."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
@@ -60,7 +60,7 @@ def echo(text: str, *, error: bool = False) -> None:
 
 
 def echo_json(content: Any, *, indent: int | None = 2) -> None:
-    """Prints a value as JSON, in one line without `indent`. What a terminal would obey is escaped there, too."""
+    """Prints a value as JSON, in one line without `indent`. What a terminal would act on is escaped there, too."""
     text = json.dumps(content, indent=indent, ensure_ascii=False, default=str)
     echo(_ACTING.sub(lambda found: f"\\u{ord(found.group()):04x}", text))
 

@@ -19,7 +19,7 @@ from anabranch.results import metrics
 from anabranch.runs import reading, session, warning
 
 if TYPE_CHECKING:
-    from anabranch.live.clients.watch import Client, Watched
+    from anabranch.live.clients.watch import Client, Playback
     from anabranch.results.recording import Recording
 
 SERVERS = ("anabranch", "kernel")
@@ -51,20 +51,20 @@ class LiveRun(session.Run):
     """
 
     folder: Path = field(kw_only=True)
-    _watched: Watched | None = field(kw_only=True)
+    _playback: Playback | None = field(kw_only=True)
     _began: float = field(kw_only=True)
 
     def __getstate__(self) -> dict[str, Any]:
         # What the player saw is drawn into the recording, which is kept.
-        return {**super().__getstate__(), "_watched": None}
+        return {**super().__getstate__(), "_playback": None}
 
     @cached_property
     def recording(self) -> Recording:
         """The run over time, sampled; what a real player saw is drawn in."""
         recording = super().recording
-        if self._watched is None or not recording.sessions:
+        if self._playback is None or not recording.sessions:
             return recording
-        first = self._watched.drawn(recording.sessions[0], self._began)
+        first = self._playback.drawn(recording.sessions[0], self._began)
         return replace(recording, sessions=(first, *recording.sessions[1:]))
 
 
@@ -158,8 +158,8 @@ def run_loaded(
         ) as testbed,
     ):
         began = time.monotonic() - testbed.elapsed
-        watched, ended = _play(testbed, loaded, client, served, folder, progress)
-        outcome = _finish(testbed, ended, client, watched)
+        playback, ended = _play(testbed, loaded, client, served, folder, progress)
+        outcome = _finish(testbed, ended, client, playback)
     found = metrics.of_outcome(outcome)
     return LiveRun(
         scenario=loaded.resolved,
@@ -172,7 +172,7 @@ def run_loaded(
         warnings=warning.of_run(loaded, found),
         _portable=loaded.portable(),
         folder=folder,
-        _watched=watched,
+        _playback=playback,
         _began=began,
     )
 
@@ -220,23 +220,23 @@ def _play(
     served: Path | None,
     folder: Path,
     progress: Progress,
-) -> tuple[Watched | None, str]:
+) -> tuple[Playback | None, str]:
     """Waits for the first session's client; what a real player saw, and why the run ended."""
     if client == MODEL:
         return None, _wait(testbed, _duration(scenario), progress)
-    watched = _watch(testbed, scenario, clients()[client], served, folder, progress)
-    return watched, "finished" if watched.over else "duration"
+    playback = _watch(testbed, scenario, clients()[client], served, folder, progress)
+    return playback, "finished" if playback.over else "duration"
 
 
-def _finish(testbed: _core.Testbed, ended: str, client: str, watched: Watched | None) -> _core.Outcome:
+def _finish(testbed: _core.Testbed, ended: str, client: str, playback: Playback | None) -> _core.Outcome:
     """Takes the testbed down and gives what was observed, with what only the client's program and kernel know."""
     return testbed.finish(
         ended,
         client=client,
-        viewed=None if watched is None else watched.viewed,
+        viewed=None if playback is None else playback.viewed,
         counters=counters.mptcp(testbed.namespace),
         received_bytes=counters.received_bytes(testbed.namespace),
-        notes=() if watched is None else watched.notes,
+        notes=() if playback is None else playback.notes,
     )
 
 
@@ -270,7 +270,7 @@ def _watch(
     served: Path | None,
     folder: Path,
     progress: Progress,
-) -> Watched:
+) -> Playback:
     from anabranch.live.clients.watch import Place
 
     place = Place(

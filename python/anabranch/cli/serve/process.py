@@ -1,4 +1,4 @@
-"""The process of a server: what it prints, and the orders of its parent that it obeys."""
+"""The process of a server: what it prints, and the orders of its parent that it follows."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class _Server:
             say(f"the device {device} is back")
         self._gone = gone
 
-    def obey(self) -> None:
+    def follow_orders(self) -> None:
         """Does what the parent has ordered, and gives a sign of life if the server's loop gave one."""
         messages = self._channel.receive()
         if messages is None and not self._orphaned:
@@ -141,7 +141,7 @@ class _Server:
 
 
 def _watch(serving: _core.Serving, server: _Server) -> None:
-    """Obeys, and prints how the server is doing, until it has ended."""
+    """Follows orders, and prints how the server is doing, until it has ended."""
     console = err()
     if console.is_terminal:
         with Live(console=console, transient=True, auto_refresh=False) as live:
@@ -157,7 +157,7 @@ def _lines(serving: _core.Serving, server: _Server, every_s: float) -> Iterator[
     """A line whenever so much time has passed, until the server has ended."""
     before = serving.status()
     while not serving.wait(_LOOK_EVERY_S):
-        server.obey()
+        server.follow_orders()
         server.tell_failures()
         now = serving.status()
         server.tell_devices(now)

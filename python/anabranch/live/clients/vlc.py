@@ -146,8 +146,8 @@ def play(
     vlc = find("cvlc", "vlc-bin vlc-plugin-base")
     with _home() as home:
         # The profile goes to a folder of its own: nobody has none.
-        somebody = [find("setpriv", "util-linux"), f"--reuid={USER}", f"--regid={pwd.getpwnam(USER).pw_gid}"]
-        command = [*before, *somebody, "--clear-groups", "env", f"HOME={home}", vlc, *options, url]
+        unprivileged = [find("setpriv", "util-linux"), f"--reuid={USER}", f"--regid={pwd.getpwnam(USER).pw_gid}"]
+        command = [*before, *unprivileged, "--clear-groups", "env", f"HOME={home}", vlc, *options, url]
         reader = Reader()
         with (folder / "vlc.log").open("w", encoding="utf-8") as kept:
             _run(command, reader, kept, limit_s, progress)

@@ -74,7 +74,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Watched:
+class Playback:
     """What a player saw.
 
     Attributes:
@@ -149,7 +149,7 @@ def content_for(scenario: _core.Scenario, given: Path | None, *, wanted: str, pr
     return given
 
 
-def _watch_dashjs(place: Place, progress: Progress) -> Watched:
+def _watch_dashjs(place: Place, progress: Progress) -> Playback:
     """The real dash.js in Chromium; errors as those of `dashjs.play`."""
     configuration = dashjs.configuration(place.player)
     log = dashjs.play(
@@ -161,7 +161,7 @@ def _watch_dashjs(place: Place, progress: Progress) -> Watched:
         progress=progress,
     )
     _keep(place.folder, asdict(log))
-    return Watched(
+    return Playback(
         dashjs.viewed(log, place.content / MANIFEST, place.scenario),
         log.over,
         log.began,
@@ -172,7 +172,7 @@ def _watch_dashjs(place: Place, progress: Progress) -> Watched:
     )
 
 
-def _watch_vlc(place: Place, progress: Progress) -> Watched:
+def _watch_vlc(place: Place, progress: Progress) -> Playback:
     """The real VLC; errors as those of `vlc.play`."""
     caching = place.player.get("caching")
     log = vlc.play(
@@ -184,10 +184,10 @@ def _watch_vlc(place: Place, progress: Progress) -> Watched:
         progress=progress,
     )
     _keep(place.folder, asdict(log))
-    return Watched(vlc.viewed(log, place.scenario), log.over, log.began, tuple(log.events))
+    return Playback(vlc.viewed(log, place.scenario), log.over, log.began, tuple(log.events))
 
 
-def _watch_curl(place: Place, progress: Progress) -> Watched:
+def _watch_curl(place: Place, progress: Progress) -> Playback:
     """The real curl; errors as those of `curl.fetch`."""
     video = place.scenario.videos()[0]
     if video["kind"] == "dash":
@@ -197,7 +197,7 @@ def _watch_curl(place: Place, progress: Progress) -> Watched:
     url = f"{place.url}/bytes/{size}"
     done = curl.fetch(url, before=place.before, limit_s=place.limit_s, progress=progress)
     _keep(place.folder, done.said)
-    return Watched(None, done.over, began, ())
+    return Playback(None, done.over, began, ())
 
 
 def _films(folder: Path) -> list[Path]:
@@ -222,7 +222,7 @@ class Client:
 
     sentence: str
     content: str
-    watch: Callable[[Place, Progress], Watched]
+    watch: Callable[[Place, Progress], Playback]
     programs: Mapping[str, str]
     fetch: Callable[[], object] | None = None
 

@@ -266,8 +266,8 @@ def _dashjs(spec: Spec, testbed: _core.Testbed, folder: Path, ladder: Path | Non
     assert ladder is not None
     url = f"http://{servers.ADDRESS}:{spec.sender.port}"
     place = Place(spec.scenario(ladder), testbed.namespace, url, ladder, folder, limit_s=180.0)
-    watched = CLIENTS["dash.js"].watch(place, lambda _fraction: None)
-    return {"notes": watched.notes}, watched.viewed
+    playback = CLIENTS["dash.js"].watch(place, lambda _fraction: None)
+    return {"notes": playback.notes}, playback.viewed
 
 
 def main() -> None:
