@@ -62,6 +62,7 @@ from anabranch.library.catalogue import (
     synthetic_rates,
 )
 from anabranch.library.many import Compared, Swept, compare, sweep
+from anabranch.runs.explanation import Explanation, explain
 from anabranch.runs.scenario import Scenario
 from anabranch.runs.session import Run, run
 from anabranch.runs.warning import RunWarning
@@ -76,6 +77,7 @@ __all__ = [
     "Decision",
     "Download",
     "Duplicate",
+    "Explanation",
     "InFlight",
     "InputError",
     "Ladder",
@@ -105,6 +107,7 @@ __all__ = [
     "compare",
     "congestion_control",
     "congestion_controls",
+    "explain",
     "ladders",
     "loss_models",
     "papers",

@@ -728,6 +728,8 @@ class Outcome:
         """What the scenario had happen: when, in seconds, and what."""
     def events(self) -> dict[str, _Column] | None:
         """The table of events, column by column; ``None`` if none were recorded."""
+    def account(self) -> dict[str, _Column] | None:
+        """Where the link time of each session went, column by column; ``None`` if the run kept no account."""
 
 def check_metrics(text: str) -> None:
     """Refuses a text that is not the metrics of a run in JSON: all of them, of the right types, and no others.
@@ -881,11 +883,13 @@ def run(
     record_events: bool,
     progress: Callable[[float], object] | None,
     capture_dir: str | PathLike[str] | None = None,
+    account: bool = False,
 ) -> Outcome:
     """Simulates a scenario without holding the interpreter's lock.
 
     The callback gets the fraction of the scenario's time that has passed, now and then; what it raises ends the run, as
-    does Ctrl-C. Into a directory for captures it writes ``client.pcapng`` and ``server.pcapng``.
+    does Ctrl-C. Into a directory for captures it writes ``client.pcapng`` and ``server.pcapng``. If asked to, it keeps
+    account of link time.
     """
 
 @final

@@ -7,11 +7,13 @@
 
 mod column;
 mod histogram;
+mod limit;
 mod link;
 mod player;
 mod transport;
 
 pub use histogram::Histogram;
+pub use limit::{Limit, PathLimit};
 pub use link::{DropCause, LinkEvent};
 pub use player::PlayerEvent;
 pub use transport::{

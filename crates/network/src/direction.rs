@@ -24,9 +24,24 @@ pub trait Packet {
     fn duplicate(&self) -> Self;
 }
 
+/// A packet that the server of a direction has sent, or that was dropped.
+#[derive(Clone, Debug)]
+pub struct Departed<P> {
+    /// The packet, or a copy of it.
+    pub packet: P,
+    /// When its transmission began; none if it was dropped before.
+    pub began: Option<Instant>,
+    /// When its last bit was sent, or when it was dropped.
+    pub at: Instant,
+    /// Why it was dropped; none if it propagates.
+    pub dropped: Option<DropCause>,
+}
+
 /// The packet in service: the first that does not propagate.
 #[derive(Clone, Copy, Debug)]
 struct Service {
+    /// When its first bit is sent.
+    began: Instant,
     /// When its last bit is sent.
     finish: Instant,
     /// When it arrives; `None` if it is lost.
@@ -63,6 +78,8 @@ pub struct Direction<P> {
     streams: Streams,
     stats: Stats,
     log: Log<LinkEvent>,
+    /// Only where a host asks for them.
+    departures: Option<Vec<Departed<P>>>,
 }
 
 impl<P: Packet> Direction<P> {
@@ -95,6 +112,7 @@ impl<P: Packet> Direction<P> {
             streams,
             stats: Stats::default(),
             log: Log::default(),
+            departures: None,
         };
         direction.note_least_delay();
         direction
@@ -107,7 +125,8 @@ impl<P: Packet> Direction<P> {
         let bytes = packet.bytes();
         self.stats.sent.add(bytes);
         if let Some(cause) = self.refusal(now, bytes) {
-            return self.drop_packet(now, cause, bytes);
+            self.drop_packet(now, cause, bytes);
+            return self.note_refused(now, cause, packet);
         }
         self.backlog.add(bytes);
         self.packets.enter(now, packet);
@@ -220,6 +239,22 @@ impl<P: Packet> Direction<P> {
         &mut self.log
     }
 
+    /// From here on, [`Direction::drain_departures`] has every packet that is sent or dropped.
+    pub fn watch_departures(&mut self) {
+        self.departures.get_or_insert_default();
+    }
+
+    /// The packets that were sent or dropped since the last call, in the order in which that happened; none unless they are
+    /// [watched](Self::watch_departures). Call [`advance`](Self::advance) before.
+    pub fn drain_departures(&mut self) -> impl Iterator<Item = Departed<P>> + '_ {
+        self.departures.iter_mut().flat_map(|departures| departures.drain(..))
+    }
+
+    /// Since when the present packet is being sent; none if the server is idle.
+    pub fn serving_since(&self) -> Option<Instant> {
+        self.in_service.map(|service| service.began)
+    }
+
     /// The largest packet that may enter.
     #[inline]
     pub fn mtu(&self) -> u32 {
@@ -240,6 +275,11 @@ impl<P: Packet> Direction<P> {
     /// infinity without a limit. The link's overhead counts. Of a link that carries nothing; its recordings wait for no packet.
     pub fn capacity_bits(&self, from: Instant, to: Instant) -> f64 {
         if self.up { self.server.capacity_bits(from, to) } else { 0.0 }
+    }
+
+    /// The long-run mean of the rate.
+    pub fn mean_rate(&self) -> Bandwidth {
+        self.mean_rate
     }
 
     /// Size of the waiting packets, without the one in service.
@@ -279,7 +319,7 @@ impl<P: Packet> Direction<P> {
             self.backlog.remove(packet.bytes);
             match self.queue.depart(now, packet, self.backlog) {
                 Departure::Send => return self.begin_service(now, packet),
-                Departure::Drop => self.drop_head(now, DropCause::Queue),
+                Departure::Drop => self.drop_head(None, now, DropCause::Queue),
             }
         }
         self.queue.emptied(now);
@@ -290,7 +330,7 @@ impl<P: Packet> Direction<P> {
         self.stats.queue_delay.record(now.since(packet.entered));
         let finish = self.server.begin(now, u64::from(packet.bytes) + u64::from(self.overhead));
         let fate = self.effects.draw(now);
-        self.in_service = Some(Service { finish, arrival: self.arrival(finish, fate), fate });
+        self.in_service = Some(Service { began: now, finish, arrival: self.arrival(finish, fate), fate });
     }
 
     /// When a packet arrives whose last bit leaves the server at `finish`, with these random draws.
@@ -314,7 +354,7 @@ impl<P: Packet> Direction<P> {
         {
             if service.fate.lost {
                 // It was sent.
-                self.drop_head(service.finish, DropCause::Random);
+                self.drop_head(Some(service.began), service.finish, DropCause::Random);
             } else {
                 self.propagate(service);
             }
@@ -325,8 +365,11 @@ impl<P: Packet> Direction<P> {
 
     /// Drops the first packet that does not propagate.
     #[cold]
-    fn drop_head(&mut self, now: Instant, cause: DropCause) {
+    fn drop_head(&mut self, began: Option<Instant>, now: Instant, cause: DropCause) {
         let bytes = self.packets.head().map(|(packet, _)| packet.bytes());
+        if self.departures.is_some() {
+            self.note_departure(began, now, Some(cause));
+        }
         self.packets.remove_head();
         if let Some(bytes) = bytes {
             self.drop_packet(now, cause, bytes);
@@ -334,7 +377,10 @@ impl<P: Packet> Direction<P> {
     }
 
     #[inline]
-    fn propagate(&mut self, Service { arrival, fate, .. }: Service) {
+    fn propagate(&mut self, Service { began, finish, arrival, fate }: Service) {
+        if self.departures.is_some() {
+            self.note_departure(Some(began), finish, None);
+        }
         if fate.duplicated {
             self.propagate_twice(arrival);
         } else {
@@ -379,14 +425,35 @@ impl<P: Packet> Direction<P> {
         if up {
             return;
         }
-        if self.in_service.take().is_some() {
+        let mut began = self.in_service.take().map(|service| service.began);
+        if began.is_some() {
             self.server.interrupt(now);
         }
         for packet in self.packets.remove_waiting() {
-            count_drop(&mut self.stats, &mut self.log, now, DropCause::Outage, packet.bytes());
+            let cause = DropCause::Outage;
+            count_drop(&mut self.stats, &mut self.log, now, cause, packet.bytes());
+            if let Some(departures) = &mut self.departures {
+                departures.push(Departed { packet, began: began.take(), at: now, dropped: Some(cause) });
+            }
         }
         self.backlog = Backlog::default();
         self.queue.emptied(now);
+    }
+
+    /// A packet was dropped that never entered.
+    #[cold]
+    fn note_refused(&mut self, at: Instant, cause: DropCause, packet: P) {
+        if let Some(departures) = &mut self.departures {
+            departures.push(Departed { packet, began: None, at, dropped: Some(cause) });
+        }
+    }
+
+    /// The first packet that does not propagate was sent or dropped.
+    #[cold]
+    fn note_departure(&mut self, began: Option<Instant>, at: Instant, dropped: Option<DropCause>) {
+        if let (Some(departures), Some((packet, _))) = (&mut self.departures, self.packets.head()) {
+            departures.push(Departed { packet: packet.duplicate(), began, at, dropped });
+        }
     }
 
     fn drop_packet(&mut self, now: Instant, cause: DropCause, bytes: u32) {

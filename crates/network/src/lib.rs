@@ -53,7 +53,7 @@ mod stats;
 mod trace;
 
 pub use config::{Change, DelayConfig, DirectionConfig, MAX_PACKET_BYTES, Reordering};
-pub use direction::{Direction, Packet};
+pub use direction::{Departed, Direction, Packet};
 pub use draws::{Probability, Streams};
 pub use error::ConfigError;
 pub use histogram::Histogram;

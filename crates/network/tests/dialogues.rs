@@ -342,3 +342,27 @@ fn the_same_packets_are_lost_whatever_else_happens() {
     assert_eq!(lost(1, 8000, &|c| c.duplication = probability(0.3)), reference);
     assert_ne!(lost(2, 8000, &|_| {}), reference);
 }
+
+#[test]
+fn departures_are_what_the_server_did() {
+    let mut config = plain();
+    config.queue = QueueConfig::drop_tail_packets(2);
+    config.loss = every(2);
+    let mut bench = Bench::new(&config);
+    bench.link.watch_departures();
+    bench.send(at(0), 1500).send(at(0), 1500).send(at(0), 1500).send(at(0), 500);
+    assert_eq!(bench.link.serving_since(), Some(at(0)));
+    bench.link.change(at(14), Change::Up(false));
+    let seen = bench.link.drain_departures();
+    let seen: Vec<_> = seen.map(|d| (d.packet.number, d.began, d.at, d.dropped)).collect();
+    let expected = [
+        // The queue holds two packets besides the one in service.
+        (3, None, at(0), Some(DropCause::Queue)),
+        (0, Some(at(0)), at(6), None),
+        (1, Some(at(6)), at(12), Some(DropCause::Random)),
+        // The link is cut while this one is being sent.
+        (2, Some(at(12)), at(14), Some(DropCause::Outage)),
+    ];
+    assert_eq!(seen, expected);
+    assert_eq!(bench.link.serving_since(), None);
+}

@@ -36,6 +36,21 @@ fn of_path(path: &PathRecording, scenario: &Scenario, seed: u64, samples: &[Inst
     lowest
 }
 
+/// The bits that a path's slowest downlink allows in each slice of this length, from zero to a time.
+pub(crate) fn of_slices(scenario: &Scenario, seed: u64, path: usize, until: Instant, len: Duration) -> Vec<f64> {
+    let slices = until.as_nanos().div_ceil(len.as_nanos().max(1));
+    let mut lowest = vec![f64::INFINITY; slices as usize];
+    for link in scenario.links_of(&scenario.paths[path]) {
+        let mut downlink = Downlink::new(scenario, seed, link, path);
+        let mut from = Instant::ZERO;
+        for lowest in &mut lowest {
+            *lowest = lowest.min(downlink.bits(from, from + len));
+            from += len;
+        }
+    }
+    lowest
+}
+
 /// No packet is ever sent.
 struct Nothing;
 

@@ -1,5 +1,6 @@
 //! From what was observed to the outcome of a run.
 
+use crate::account;
 use crate::capacity;
 use crate::fairness::Fairness;
 use crate::folds::PathLabel;
@@ -97,7 +98,12 @@ pub fn gather(
         events: marks(scenario, now),
     };
     let (mut rows, sources) = events.unzip();
-    for flow in flows {
+    let flow_names: Vec<String> = flows.iter().map(|flow| flow.observer.name.clone()).collect();
+    let mut accounts = Vec::new();
+    for mut flow in flows {
+        if let Some(account) = flow.observer.account.take() {
+            accounts.push((flow.observer.name.clone(), account));
+        }
         let (session, own) = flow.observer.into_records(flow.finished.unwrap_or(now));
         recording.sessions.extend(session);
         if let Some(rows) = &mut rows {
@@ -106,7 +112,8 @@ pub fn gather(
     }
     capacity::fill(&mut recording.sessions, scenario, facts.seed, scenario.sample_interval);
     let events = rows.map(|rows| tabulate(rows, sources.unwrap_or_default(), &path_names));
-    Outcome { metrics, recording, events }
+    let account = (!accounts.is_empty()).then(|| account::tabulate(scenario, facts.seed, now, accounts, &flow_names));
+    Outcome { metrics, recording, events, account }
 }
 
 /// What a direction of a link did; `inside` is what was in it when the run ended.

@@ -5,6 +5,7 @@
 //! counted.
 //! [`reducers`] compute numbers of single studies from an outcome.
 
+mod account;
 mod capacity;
 mod fairness;
 mod finite;
@@ -25,6 +26,7 @@ mod table;
 #[cfg(test)]
 mod testing;
 
+pub use account::{Account, Cause, Passed};
 pub use fairness::{Fairness, jain};
 pub use finite::{NotFinite, check as check_finite};
 pub use folds::{

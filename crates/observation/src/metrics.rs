@@ -23,6 +23,8 @@ pub struct Outcome {
     pub recording: Recording,
     /// Every event, if the run was asked to record them.
     pub events: Option<EventColumns>,
+    /// Where the link time of each session went, if the run was asked to keep account.
+    pub account: Option<EventColumns>,
 }
 
 /// Why a run or a session ended.

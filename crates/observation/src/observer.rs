@@ -1,5 +1,6 @@
 //! What one session says, folded into metrics while it is said, and stored only where somebody asked for it.
 
+use crate::account::Account;
 use crate::folds::{
     DashMetrics, DeliveryGaps, Downloads, PathLabel, SenderCounts, SwitchPredictor, TransportMetrics, TransportReport,
     ViewerMetrics,
@@ -33,6 +34,8 @@ pub struct Observer {
     subflow_paths: Vec<Option<usize>>,
     paths: Vec<PathId>,
     rows: Option<Rows>,
+    /// Only with [`Keep::account`].
+    pub account: Option<Account>,
     /// The transport's numbers at the end of the warm-up.
     at_warm_up: Option<(Instant, TransportReport)>,
 }
@@ -73,6 +76,8 @@ pub struct Keep {
     pub events: bool,
     /// The forecast of every path switch, for reducers. There may be hundreds of thousands.
     pub forecasts: bool,
+    /// Where the link time of each session went.
+    pub account: bool,
 }
 
 /// The session's part of the table of events.
@@ -109,6 +114,9 @@ pub fn observers(
         if let (Some(recorder), true) = (&mut observer.recorder, keep.forecasts) {
             recorder.keep_forecasts();
         }
+        if keep.account && flow.awaited {
+            observer.account = Some(Account::new(flow.start, &observer.paths));
+        }
         Observer { rows, ..observer }
     });
     let observers = observers.collect();
@@ -143,6 +151,7 @@ impl Observer {
             subflow_paths: Vec::new(),
             paths: flow.paths.iter().map(|path| PathId(*path as u16)).collect(),
             rows: None,
+            account: None,
             at_warm_up: None,
         }
     }
@@ -178,6 +187,12 @@ impl Observer {
             }
             if let Some(rows) = &mut self.rows {
                 rows.list.push(EventRow::transport(at, rows.sources[0], event, forecast));
+            }
+            if let Some(account) = &mut self.account
+                && let TransportEvent::WindowReduced { subflow, .. } | TransportEvent::ReductionUndone { subflow } =
+                    *event
+            {
+                account.see_sender(event, self.subflow_paths.get(subflow.index()).copied().flatten());
             }
             match *event {
                 TransportEvent::SubflowOpened { subflow, path, .. } => self.note_path(subflow, path),
@@ -232,6 +247,9 @@ impl Observer {
             self.gaps.observe(at, event);
             if let Some(downloads) = &mut self.downloads {
                 downloads.observe(at, event);
+            }
+            if let Some(account) = &mut self.account {
+                account.see_player(event);
             }
             if let Some(dash) = &mut self.dash {
                 dash.observe(at, event);

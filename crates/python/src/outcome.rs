@@ -43,6 +43,11 @@ impl Outcome {
         self.outcome.recording.events.iter().map(|mark| (mark.at_s, mark.text.as_str())).collect()
     }
 
+    /// Where the link time of each session went, column by column; `None` if the run kept no account.
+    fn account<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.outcome.account.as_ref().map(|account| convert_events(py, account)).transpose()
+    }
+
     /// The table of events, column by column; `None` if none were recorded.
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.outcome.events.as_ref().map(|events| convert_events(py, events)).transpose()

@@ -17,7 +17,7 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// Simulates a scenario.
 #[pyfunction]
-#[pyo3(signature = (scenario, *, seed, record_events, progress, capture_dir=None))]
+#[pyo3(signature = (scenario, *, seed, record_events, progress, capture_dir=None, account=false))]
 pub fn run(
     py: Python<'_>,
     scenario: &Scenario,
@@ -25,9 +25,10 @@ pub fn run(
     record_events: bool,
     progress: Option<Py<PyAny>>,
     capture_dir: Option<PathBuf>,
+    account: bool,
 ) -> PyResult<Outcome> {
     let scenario = &scenario.0;
-    let options = RunOptions { seed, record_events, ..RunOptions::default() };
+    let options = RunOptions { seed, record_events, account, ..RunOptions::default() };
     let duration = scenario.duration.as_secs_f64();
     let mut asked = Instant::now();
     let mut raised = None;

@@ -46,7 +46,7 @@ fn all() -> Vec<String> {
 
 fn simulate(text: &str, record_events: bool) -> (Scenario, Outcome) {
     let scenario = load(text, "reducers", None, &[]).unwrap();
-    let options = RunOptions { seed: 1, record_events, record_forecasts: true };
+    let options = RunOptions { seed: 1, record_events, record_forecasts: true, account: false };
     let outcome = run(&scenario, &options, &mut |_| true);
     (scenario, outcome)
 }

@@ -74,7 +74,7 @@ impl Testbed {
         let plans = plan(scenario, options.seed);
         let observed = |number| report::observed(options, number);
         // Plans with reducers are for simulations alone.
-        let keep = Keep { events: options.record_events, forecasts: false };
+        let keep = Keep { events: options.record_events, forecasts: false, account: false };
         let (observers, sources) = observers(scenario, &plans, keep, observed);
         let family = sites::check(scenario, &plans)?;
         let Sites { clients, server, network } =

@@ -17,6 +17,7 @@ _PLACES = {
     "demo": "demo:demonstrate",
     "list": "list:list_names",
     "run": "run:run",
+    "explain": "explain:explain",
     "plan": "plan:app",
     "sweep": "sweep:sweep",
     "report": "report:report",

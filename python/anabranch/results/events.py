@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,11 +16,14 @@ def frame(outcome: _core.Outcome) -> pl.DataFrame | None:
 
     A value that an event does not have is null. ``docs/reference/events.md`` explains the columns.
     """
+    columns = outcome.events()
+    return None if columns is None else of_columns(columns)
+
+
+def of_columns(columns: Mapping[str, tuple[Any, ...]]) -> pl.DataFrame:
+    """A table of columns as the compiled part gives them."""
     import polars as pl
 
-    columns = outcome.events()
-    if columns is None:
-        return None
     return pl.DataFrame([_series(name, column) for name, column in columns.items()])
 
 

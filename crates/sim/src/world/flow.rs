@@ -387,6 +387,18 @@ impl Flow {
         }
     }
 
+    /// Tells the account what limits each path of the server now, or whether the client has bytes that nobody reads yet.
+    pub fn note_limits(&mut self, now: Instant, side: Side) {
+        let Some(account) = &mut self.observer.account else { return };
+        if side == Side::Client {
+            return account.note_unread(self.client.connection.readable() > 0);
+        }
+        if let Server::Accepted(end) = &self.server {
+            let connection = &end.connection;
+            account.note_limits(&connection.limits(now), end.moved, connection.withdrawable() == 0);
+        }
+    }
+
     /// Makes both endpoints and the player emit samples.
     pub fn sample(&mut self, now: Instant, buffer: &mut Log<TransportEvent>) {
         self.lend_log(Side::Server, buffer);

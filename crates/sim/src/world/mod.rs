@@ -16,6 +16,7 @@ mod random;
 mod side;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use agenda::Agenda;
 use anabranch_events::{Log, TransportEvent};
@@ -30,6 +31,7 @@ use anabranch_stack::connection::Transmit;
 use anabranch_units::{Duration, Instant, LinkDirection, PathId};
 use flow::Flow;
 use packet::{Network, Packet};
+use watch::Watch;
 
 pub use side::Side;
 
@@ -42,6 +44,8 @@ pub struct RunOptions {
     pub record_events: bool,
     /// Whether to keep the forecast of every path switch, which [some reducers read](anabranch_observation::reducers::read_forecasts).
     pub record_forecasts: bool,
+    /// Whether to keep account of where the link time of each session goes.
+    pub account: bool,
 }
 
 /// Sees every segment that an endpoint sends or receives.
@@ -132,6 +136,8 @@ struct World<'a> {
     rows: Option<Vec<EventRow>>,
     sources: Vec<String>,
     tap: Option<&'a mut dyn Tap>,
+    /// Only where the run keeps account.
+    watch: Option<Watch>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -143,12 +149,14 @@ struct Counts {
 
 impl<'a> World<'a> {
     fn new(scenario: &'a Scenario, options: &RunOptions) -> Self {
-        let network = Network::new(scenario, options.seed, SCHEDULE + 1);
+        let mut network = Network::new(scenario, options.seed, SCHEDULE + 1);
         let plans = plan(scenario, options.seed);
-        let keep = Keep { events: options.record_events, forecasts: options.record_forecasts };
+        let keep =
+            Keep { events: options.record_events, forecasts: options.record_forecasts, account: options.account };
         let (observers, sources) = observers(scenario, &plans, keep, |_| Observed::EVERYTHING);
         let flows = plans.into_iter().zip(observers).map(|(plan, observer)| Flow::new(plan, observer, options.seed));
         let flows: Vec<_> = flows.collect();
+        let watch = options.account.then(|| Watch::new(&mut network, &flows));
         let events = scenario.events.iter().enumerate();
         let mut schedule: Vec<_> = events.map(|(i, event)| (Instant::ZERO + event.at, Scheduled::Event(i))).collect();
         if !scenario.warm_up.is_zero() {
@@ -172,6 +180,7 @@ impl<'a> World<'a> {
             rows: options.record_events.then(Vec::new),
             sources,
             tap: None,
+            watch,
         };
         world.plan_schedule();
         for flow in 0..world.flows.len() {
@@ -291,13 +300,32 @@ impl<'a> World<'a> {
                 true
             });
         }
-        end.drain_events(side, &mut self.log);
+        if self.watch.is_some() {
+            self.keep_account(now, flow, side);
+        } else {
+            end.drain_events(side, &mut self.log);
+        }
+        let end = &mut self.flows[flow];
         let planned = self.agenda.time(component);
         if planned <= now {
             self.agenda.set(component, end.find_timeout(side));
         } else {
             // A timer that moved to a later time is found to have when the planned time comes.
             self.agenda.set(component, planned.min(end.timeout_bound(side)));
+        }
+    }
+
+    /// The same as draining the events, with what the accounts need to know of this moment.
+    #[cold]
+    fn keep_account(&mut self, now: Instant, flow: usize, side: Side) {
+        self.settle_accounts(now);
+        self.flows[flow].drain_events(side, &mut self.log);
+        self.flows[flow].note_limits(now, side);
+    }
+
+    fn settle_accounts(&mut self, now: Instant) {
+        if let Some(watch) = &mut self.watch {
+            watch.settle(now, &mut self.network, &mut self.flows, &self.interfaces);
         }
     }
 
@@ -321,6 +349,7 @@ impl<'a> World<'a> {
     }
 
     fn apply(&mut self, now: Instant, action: &Action<'_>) {
+        self.settle_accounts(now);
         match action {
             Action::Link { link, cut, down, up } => {
                 for (change, direction) in [(down, LinkDirection::Down), (up, LinkDirection::Up)] {
@@ -338,6 +367,8 @@ impl<'a> World<'a> {
                 }
             }
         }
+        // Which links are up has changed.
+        self.settle_accounts(now);
     }
 
     /// Takes a sample, and checks whether the run is over.
@@ -440,6 +471,7 @@ impl<'a> World<'a> {
 
     fn finish(mut self, ended: Ended) -> Outcome {
         let now = self.now;
+        self.settle_accounts(now);
         self.drain_links();
         if let Err(imbalance) = self.check_conservation() {
             panic!("{imbalance}");

@@ -2,7 +2,7 @@
 
 use super::agenda::Agenda;
 use anabranch_events::LinkEvent;
-use anabranch_network::Change;
+use anabranch_network::{Change, Direction};
 use anabranch_scenario::Scenario;
 use anabranch_scenario::{DirectedLink, directed_links};
 use anabranch_segment::Segment;
@@ -193,6 +193,17 @@ impl Network {
     pub fn is_cut(&self, path: PathId) -> bool {
         let PerDirection { down, up } = &self.routes[path.index()].links;
         up.iter().chain(down).any(|at| !self.links[*at as usize].link.is_up())
+    }
+
+    /// The position of the direction of a path that limits its data, the slowest downlink, among all directed links.
+    pub fn slowest_downlink(&self, path: PathId) -> usize {
+        let down = self.routes[path.index()].links.down.iter().map(|at| *at as usize);
+        down.min_by_key(|at| self.links[*at].link.mean_rate()).expect("a path has a link")
+    }
+
+    /// A direction of a link, by its position.
+    pub fn link(&mut self, at: usize) -> &mut Direction<Packet> {
+        &mut self.links[at].link
     }
 
     /// Drains the events of the links since the last call.

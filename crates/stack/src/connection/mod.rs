@@ -12,7 +12,7 @@
 //! `outgoing` (the two streams), `handshake`, `addresses` (ADD_ADDR, REMOVE_ADDR), `failure` (reinjection, closed
 //! subflows), `stale` (failures as in upstream Linux), `fallback` (plain TCP), `policy` (path policies), `path_mtu` (packets that were
 //! too big), `withhold` (peers that acknowledge what they have not received), `foresight` (what schedulers
-//! that forecast arrivals ask for), and `resets` (for segments of no subflow).
+//! that forecast arrivals ask for), `limits` (what keeps a path from carrying more), and `resets` (for segments of no subflow).
 
 mod addresses;
 mod carry_out;
@@ -26,6 +26,7 @@ mod foresight;
 mod handshake;
 mod incoming;
 mod keys;
+mod limits;
 mod numbers;
 mod outgoing;
 mod path_mtu;

@@ -1,0 +1,505 @@
+//! An account of link time: while a response is due, each moment of each path's link goes to what it carried, or to one cause why it
+//! carried nothing useful.
+//!
+//! The account of a session is a list of spans in the order of time. A host [settles](Account::settle) it before anything changes
+//! that a cause depends on; between two such moments the state of the sender is the same. What a link is busy with is told by
+//! the packets that leave its server, so nothing is computed as a remainder: a moment whose cause is unknown is
+//! [`Cause::Unexplained`].
+
+mod table;
+
+pub(crate) use table::tabulate;
+
+use anabranch_events::{DropCause, Limit, LossCause, PathLimit, PlayerEvent, TransportEvent};
+use anabranch_units::{Duration, Instant, PathId};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What a moment of a link went to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// A packet with bytes that were not on their way before.
+    Useful,
+    /// The request was on its way to the server.
+    Request,
+    /// The window was still growing for the first time.
+    StartUp,
+    /// The congestion control kept the window, or its pace, below what the link carries.
+    Window,
+    /// Random losses: what was lost at the link's exit, the repair, and the window that they reduced.
+    LossRandom,
+    /// The same for losses at a full queue.
+    LossQueue,
+    /// The same for losses while the link was down.
+    LossOutage,
+    /// The sender took reordered or late packets for lost.
+    Reordering,
+    /// The window had decayed because the connection was idle.
+    IdleDecay,
+    /// The player read no more for now: what arrives fills the receive buffer.
+    Player,
+    /// The receiver's window was full of data beyond a gap, or is too small for the path.
+    ReceiveWindow,
+    /// The send buffer was full.
+    SendBuffer,
+    /// The path policy kept data off the path.
+    Policy,
+    /// The path is a backup.
+    Backup,
+    /// The scheduler kept data for another path, or had given it to one.
+    Scheduler,
+    /// No subflow was established on the path.
+    NotJoined,
+    /// Packets of another connection.
+    Shared,
+    /// The link, or the client's interface, was down.
+    LinkDown,
+    /// The link carried less than its mean.
+    LinkSlow,
+    /// A packet with bytes that were on their way already.
+    Copies,
+    /// Everything was sent, and the last bytes were on their way.
+    LastBytes,
+    /// None of the above.
+    Unexplained,
+}
+
+impl Cause {
+    fn alone(self) -> Reason {
+        Reason { cause: self, by: By::Nobody }
+    }
+}
+
+/// A cause, and who is behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Reason {
+    pub cause: Cause,
+    pub by: By,
+}
+
+/// Who is behind a cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum By {
+    Nobody,
+    /// Another connection, by its position in the run.
+    Flow(u32),
+    /// A path of the session, by its position there.
+    Path(u16),
+}
+
+/// A slice of time is this long. Chunks of a tenth of a second have ten of them.
+pub(crate) const SLICE: Duration = Duration::from_millis(10);
+
+/// Where link time is entered: number of the slice, position of the path in the session, number of the request, reason.
+pub(crate) type Entry = (u64, u16, u32, Reason);
+
+/// A packet that left the server of a path's link, or was dropped there.
+#[derive(Clone, Copy, Debug)]
+pub struct Passed {
+    /// The connection whose packet it is, by its position in the run; none for this session's.
+    pub foreign: Option<u32>,
+    /// The position of its payload in the stream, modulo 2^32, and its length.
+    pub payload: (u32, u32),
+    /// When its transmission began; none if it was dropped before.
+    pub began: Option<Instant>,
+    /// When its last bit was sent, or when it was dropped.
+    pub at: Instant,
+    /// Why it was dropped.
+    pub dropped: Option<DropCause>,
+}
+
+/// A reduction of a window whose effect lasts.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    cause: Cause,
+    /// The window before, in packets.
+    from: f64,
+    /// The window has been smaller since: loss recovery reduces it step by step.
+    begun: bool,
+}
+
+#[derive(Debug)]
+struct PathAccount {
+    id: PathId,
+    /// Everything before is entered.
+    settled: Instant,
+    up: bool,
+    limit: Option<PathLimit>,
+    cut: Option<Cut>,
+    /// When the link was idle last because the window was full.
+    starved: Instant,
+    /// The last loss of a packet with payload here.
+    last_loss: Option<Cause>,
+    /// Whether a window was reduced, by an event since the last limits.
+    reduced: bool,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Account {
+    paths: Vec<PathAccount>,
+    /// Requests whose responses are due, oldest first.
+    due: Vec<u32>,
+    /// Bytes that the server's application had written when the last request was sent, and has by now.
+    written_before: u64,
+    written: u64,
+    /// Whether all of them were given to subflows.
+    all_given: bool,
+    /// Whether bytes wait at the client that the player has not read.
+    unread: bool,
+    /// Runs of the stream that are on their way or have arrived, by their beginnings; positions count from the first one seen.
+    carried: Runs,
+    /// Runs that were dropped and not sent again, with the path and the cause.
+    missing: Vec<(u64, u64, usize, Cause)>,
+    /// The last position seen, to tell how often the number has wrapped.
+    position: Option<u64>,
+    entries: BTreeMap<Entry, Duration>,
+}
+
+impl Account {
+    /// The account of a session over these paths.
+    pub fn new(start: Instant, paths: &[PathId]) -> Self {
+        let path = |id: &PathId| PathAccount {
+            id: *id,
+            settled: start,
+            up: true,
+            limit: None,
+            cut: None,
+            starved: start,
+            last_loss: None,
+            reduced: false,
+        };
+        Account {
+            paths: paths.iter().map(path).collect(),
+            due: Vec::new(),
+            written_before: 0,
+            written: 0,
+            all_given: true,
+            unread: false,
+            carried: Runs::default(),
+            missing: Vec::new(),
+            position: None,
+            entries: BTreeMap::new(),
+        }
+    }
+
+    /// Enters what a path's link did until `now`: the packets that have left it since the last call, in order, and since when it has been
+    /// sending the present one.
+    pub fn settle(
+        &mut self,
+        now: Instant,
+        path: usize,
+        passed: impl Iterator<Item = Passed>,
+        serving_since: Option<Instant>,
+        up: bool,
+    ) {
+        for packet in passed {
+            if let Some(began) = packet.began {
+                self.enter_idle(path, began);
+            }
+            let reason = self.take(path, &packet);
+            if let Some(began) = packet.began {
+                self.enter(path, began.max(self.paths[path].settled), packet.at, reason);
+                self.paths[path].settled = self.paths[path].settled.max(packet.at);
+            }
+        }
+        self.enter_idle(path, serving_since.unwrap_or(now).min(now));
+        self.paths[path].up = up;
+    }
+
+    /// What limits each path from now on, how many bytes the server's application has written, and whether all of them were given to
+    /// subflows. To be called after [`Account::settle`].
+    pub fn note_limits(&mut self, limits: &[PathLimit], written: u64, all_given: bool) {
+        (self.written, self.all_given) = (written, all_given);
+        for limit in limits {
+            let Some(path) = self.paths.iter_mut().find(|path| path.id == limit.path) else { continue };
+            if let Some(before) = path.limit {
+                let idled = before.outstanding == 0;
+                // Half a packet is more than rounding.
+                if idled && !path.reduced && limit.cwnd + 0.5 < before.cwnd && path.cut.is_none() {
+                    path.cut = Some(Cut { cause: Cause::IdleDecay, from: before.cwnd, begun: false });
+                }
+            }
+            // The window is within five per cent of what it was, and it has kept the link busy for a round trip.
+            let recovered = path.settled.since(path.starved) >= limit.srtt;
+            if let Some(cut) = &mut path.cut {
+                let smaller = limit.cwnd < 0.95 * cut.from;
+                cut.begun |= smaller;
+                if cut.begun && !smaller && recovered {
+                    path.cut = None;
+                }
+            }
+            path.reduced = false;
+            path.limit = Some(*limit);
+        }
+    }
+
+    /// Whether bytes wait at the client after the player has read what it wanted. To be called after [`Account::settle`].
+    pub fn note_unread(&mut self, unread: bool) {
+        self.unread = unread;
+    }
+
+    /// What the endpoint said that sends the content; `path` is the position of the event's path.
+    pub fn see_sender(&mut self, event: &TransportEvent, path: Option<usize>) {
+        let Some(path) = path.map(|at| &mut self.paths[at]) else { return };
+        match *event {
+            TransportEvent::WindowReduced { cause, from, .. } => {
+                path.reduced = true;
+                let cause = match (cause, path.last_loss) {
+                    (LossCause::Penalty, _) => Cause::Scheduler,
+                    (_, Some(lost)) => lost,
+                    (_, None) => Cause::Reordering,
+                };
+                let from = path.cut.map_or(from, |cut| cut.from.max(from));
+                path.cut = Some(Cut { cause, from, begun: false });
+                path.last_loss = None;
+            }
+            TransportEvent::ReductionUndone { .. } => path.cut = None,
+            _ => {}
+        }
+    }
+
+    /// What the player said. To be called after [`Account::settle`].
+    pub fn see_player(&mut self, event: &PlayerEvent) {
+        match *event {
+            PlayerEvent::Requested { request } => {
+                self.due.push(request);
+                self.written_before = self.written;
+            }
+            PlayerEvent::ResponseComplete { request, .. } => self.due.retain(|due| *due != request),
+            PlayerEvent::Reconnected => {
+                self.due.clear();
+                (self.carried, self.position) = (Runs::default(), None);
+                self.missing.clear();
+                (self.written, self.written_before) = (0, 0);
+            }
+            _ => {}
+        }
+    }
+
+    /// The link time of every slice.
+    pub(crate) fn into_entries(self) -> BTreeMap<Entry, Duration> {
+        self.entries
+    }
+
+    /// What the link was busy with; notes what is carried and what is missing.
+    fn take(&mut self, path: usize, packet: &Passed) -> Reason {
+        if let Some(flow) = packet.foreign {
+            return Reason { cause: Cause::Shared, by: By::Flow(flow) };
+        }
+        let (number, len) = packet.payload;
+        if len == 0 {
+            return Cause::Useful.alone();
+        }
+        let start = self.unwrapped(number);
+        let end = start + u64::from(len);
+        if let Some(dropped) = packet.dropped {
+            let cause = match dropped {
+                DropCause::Queue => Cause::LossQueue,
+                DropCause::Random | DropCause::TooBig => Cause::LossRandom,
+                DropCause::Outage => Cause::LossOutage,
+            };
+            self.paths[path].last_loss = Some(cause);
+            if !self.carried.contains(start, end) {
+                self.missing.push((start, end, path, cause));
+            }
+            return cause.alone();
+        }
+        self.missing.retain(|(from, to, ..)| *to <= start || *from >= end);
+        let cause = if self.carried.contains(start, end) { Cause::Copies } else { Cause::Useful };
+        self.carried.insert(start, end);
+        cause.alone()
+    }
+
+    /// A position that was sent modulo 2^32.
+    fn unwrapped(&mut self, number: u32) -> u64 {
+        // Far from zero, so that bytes before the first packet seen have positions too.
+        let last = self.position.unwrap_or((1 << 40) + u64::from(number));
+        let position = last.wrapping_add_signed(i64::from(number.wrapping_sub(last as u32) as i32));
+        self.position = Some(position);
+        position
+    }
+
+    fn enter_idle(&mut self, path: usize, until: Instant) {
+        let since = self.paths[path].settled;
+        if until > since {
+            if let Some(reason) = self.idle_reason(path) {
+                self.enter(path, since, until, reason);
+            }
+            let account = &mut self.paths[path];
+            if account.limit.is_some_and(|limit| matches!(limit.limit, Limit::Window | Limit::Recovery)) {
+                account.starved = until;
+            }
+            self.paths[path].settled = until;
+        }
+    }
+
+    /// Why the link of a path is idle; none if nothing is due any more: all has arrived, and the player is yet to read it.
+    fn idle_reason(&self, at: usize) -> Option<Reason> {
+        let path = &self.paths[at];
+        if !path.up {
+            return Some(Cause::LinkDown.alone());
+        }
+        let awaits_request = self.written == self.written_before && self.all_given;
+        let Some(limit) = path.limit.filter(|_| !awaits_request) else {
+            return Some(Cause::Request.alone());
+        };
+        let missing_here = self.missing.iter().find(|(_, _, path, _)| *path == at).map(|(.., cause)| *cause);
+        let cause = match limit.limit {
+            Limit::NotJoined => Cause::NotJoined,
+            Limit::Policy => Cause::Policy,
+            Limit::Backup => Cause::Backup,
+            Limit::Scheduler => Cause::Scheduler,
+            Limit::ReceiveWindow if self.unread => Cause::Player,
+            Limit::ReceiveWindow => Cause::ReceiveWindow,
+            Limit::SendBuffer => Cause::SendBuffer,
+            Limit::Failed => missing_here.or(path.cut.map(|cut| cut.cause)).unwrap_or(Cause::Unexplained),
+            Limit::Window | Limit::Recovery => missing_here.unwrap_or(match (path.cut, limit.slow_start) {
+                (Some(cut), _) => cut.cause,
+                (None, true) => Cause::StartUp,
+                (None, false) => Cause::Window,
+            }),
+            Limit::NoData => return self.last_bytes(missing_here),
+        };
+        Some(cause.alone())
+    }
+
+    /// Everything was sent: losses that are not repaired, or the path with the longest round trip among those with bytes on their way,
+    /// are behind it.
+    fn last_bytes(&self, missing_here: Option<Cause>) -> Option<Reason> {
+        if let Some(cause) = missing_here.or_else(|| self.missing.first().map(|(.., cause)| *cause)) {
+            return Some(cause.alone());
+        }
+        let with_bytes = self.paths.iter().enumerate().filter_map(|(at, path)| {
+            let limit = path.limit.filter(|limit| limit.outstanding > 0)?;
+            Some((limit.srtt, at))
+        });
+        let (_, at) = with_bytes.max()?;
+        Some(Reason { cause: Cause::LastBytes, by: By::Path(at as u16) })
+    }
+
+    /// Enters a span, slice by slice, if a response is due.
+    fn enter(&mut self, path: usize, since: Instant, until: Instant, reason: Reason) {
+        let Some(request) = self.due.first().copied() else { return };
+        let (mut since, until) = (since.as_nanos(), until.as_nanos());
+        let len = SLICE.as_nanos();
+        while since < until {
+            let slice = since / len;
+            let end = until.min((slice + 1) * len);
+            *self.entries.entry((slice, path as u16, request, reason)).or_default() +=
+                Duration::from_nanos(end - since);
+            since = end;
+        }
+    }
+}
+
+/// Disjoint runs of a stream, by their beginnings.
+#[derive(Clone, Debug, Default)]
+struct Runs(BTreeMap<u64, u64>);
+
+impl Runs {
+    /// Whether every byte is in a run.
+    fn contains(&self, start: u64, end: u64) -> bool {
+        self.0.range(..=start).next_back().is_some_and(|(_, to)| *to >= end)
+    }
+
+    /// Adds a run, and joins it with those that it touches.
+    fn insert(&mut self, mut start: u64, mut end: u64) {
+        while let Some((from, to)) = self.0.range(..=end).next_back().map(|(from, to)| (*from, *to)) {
+            if to < start {
+                break;
+            }
+            (start, end) = (start.min(from), end.max(to));
+            self.0.remove(&from);
+        }
+        self.0.insert(start, end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_units::Duration;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    fn limit(limit: Limit, cwnd: f64, outstanding: u64) -> PathLimit {
+        let srtt = Duration::from_millis(20);
+        PathLimit { path: PathId(0), limit, cwnd, slow_start: false, outstanding, srtt }
+    }
+
+    fn packet(position: u32, began: u64, until: u64) -> Passed {
+        Passed { foreign: None, payload: (position, 100), began: Some(at(began)), at: at(until), dropped: None }
+    }
+
+    /// Milliseconds by cause.
+    fn times(account: Account) -> BTreeMap<Cause, u64> {
+        let mut times = BTreeMap::new();
+        for ((.., reason), time) in account.into_entries() {
+            *times.entry(reason.cause).or_default() += time.as_nanos() / 1_000_000;
+        }
+        times
+    }
+
+    #[test]
+    fn every_moment_of_a_request_has_one_cause() {
+        let mut account = Account::new(at(0), &[PathId(0)]);
+        account.settle(at(5), 0, [].into_iter(), None, true);
+        account.see_player(&PlayerEvent::Requested { request: 0 });
+        account.settle(at(15), 0, [].into_iter(), None, true);
+        // The server answers at 15 ms; the window stops it at 25 ms, and at 45 ms everything was sent.
+        account.note_limits(&[limit(Limit::Window, 10.0, 100)], 1_000, false);
+        let sent = [packet(0, 15, 20), packet(100, 20, 25)];
+        account.settle(at(45), 0, sent.into_iter(), Some(at(40)), true);
+        account.note_limits(&[limit(Limit::NoData, 10.0, 100)], 1_000, true);
+        account.settle(at(60), 0, [packet(0, 40, 50)].into_iter(), None, true);
+        account.see_player(&PlayerEvent::ResponseComplete { request: 0, bytes: 1, end: 1 });
+        account.settle(at(90), 0, [].into_iter(), None, true);
+        let expected = [
+            (Cause::Useful, 10),
+            (Cause::Request, 10),
+            (Cause::Window, 15),
+            (Cause::Copies, 10),
+            (Cause::LastBytes, 10),
+        ];
+        assert_eq!(times(account), BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn a_loss_is_the_cause_until_it_is_repaired_and_the_window_is_as_before() {
+        let mut account = Account::new(at(0), &[PathId(0)]);
+        account.see_player(&PlayerEvent::Requested { request: 0 });
+        account.note_limits(&[limit(Limit::Window, 20.0, 100)], 1_000, false);
+        let lost = Passed { dropped: Some(DropCause::Random), ..packet(0, 0, 10) };
+        account.settle(at(30), 0, [lost].into_iter(), None, true);
+        let reduced = TransportEvent::WindowReduced {
+            subflow: anabranch_units::SubflowId(0),
+            cause: LossCause::FastRetransmit,
+            from: 20.0,
+            to: 10.0,
+        };
+        account.see_sender(&reduced, Some(0));
+        account.note_limits(&[limit(Limit::Window, 10.0, 100)], 1_000, false);
+        account.settle(at(50), 0, [packet(0, 30, 40)].into_iter(), None, true);
+        // The window is as before, and the link is busy for a round trip.
+        account.note_limits(&[limit(Limit::Window, 20.0, 100)], 1_000, false);
+        account.settle(at(75), 0, [packet(100, 50, 75)].into_iter(), None, true);
+        account.note_limits(&[limit(Limit::Window, 20.0, 100)], 1_000, false);
+        account.settle(at(85), 0, [].into_iter(), None, true);
+        let expected = [(Cause::Useful, 35), (Cause::Window, 10), (Cause::LossRandom, 40)];
+        assert_eq!(times(account), BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn runs_that_touch_are_one() {
+        let mut runs = Runs::default();
+        for (start, end) in [(10, 20), (30, 40), (20, 30), (5, 12)] {
+            runs.insert(start, end);
+        }
+        assert_eq!(runs.0, BTreeMap::from([(5, 40)]));
+        assert!(runs.contains(7, 40) && !runs.contains(7, 41) && !runs.contains(4, 6));
+    }
+}

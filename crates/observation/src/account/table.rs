@@ -1,0 +1,140 @@
+//! The account as a table of columns: link time, and the bits that the link could have carried in it.
+
+use super::{Account, By, Cause, Entry, SLICE};
+use crate::capacity;
+use crate::table::{Column, EventColumns};
+use anabranch_scenario::Scenario;
+use anabranch_units::{Duration, Instant};
+use std::collections::BTreeMap;
+
+/// A link counts as slower than its mean where it lacks more than this part of it: rates are rounded.
+const LEAST_LACK: f64 = 0.01;
+
+/// One row: a slice of time of a path, a request, and what this time of the link went to.
+struct Row {
+    slice: u64,
+    path: String,
+    session: u32,
+    request: u32,
+    cause: Cause,
+    by: Option<String>,
+    link: Duration,
+    bits: f64,
+}
+
+/// The table of the sessions' accounts, session by session, oldest first. Paths whose links have no limit of their rate are left out.
+pub(crate) fn tabulate(
+    scenario: &Scenario,
+    seed: u64,
+    end: Instant,
+    accounts: Vec<(String, Account)>,
+    flows: &[String],
+) -> EventColumns {
+    let names: Vec<String> = accounts.iter().map(|(name, _)| name.clone()).collect();
+    let mut rows = Vec::new();
+    for (session, (_, account)) in accounts.into_iter().enumerate() {
+        let paths: Vec<usize> = account.paths.iter().map(|path| path.id.index()).collect();
+        let mut by_path: BTreeMap<u16, BTreeMap<Entry, Duration>> = BTreeMap::new();
+        for (entry, time) in account.into_entries() {
+            by_path.entry(entry.1).or_default().insert(entry, time);
+        }
+        for (at, entries) in by_path {
+            let path = paths[usize::from(at)];
+            let capacity = capacity::of_slices(scenario, seed, path, end + SLICE, SLICE);
+            let name = |by: By| match by {
+                By::Nobody => None,
+                By::Flow(flow) => flows.get(flow as usize).cloned(),
+                By::Path(path) => paths.get(usize::from(path)).map(|path| scenario.paths[*path].name.clone()),
+            };
+            weigh(&scenario.paths[path].name, session as u32, &entries, &capacity, &name, &mut rows);
+        }
+    }
+    rows.sort_by_key(|row| (row.session, row.slice));
+    let word = |words: Vec<Option<String>>| text(words.into_iter());
+    EventColumns {
+        columns: vec![
+            ("time_s", Column::Float(rows.iter().map(|row| begin(row.slice).as_secs_f64()).collect())),
+            ("session", word(rows.iter().map(|row| names.get(row.session as usize).cloned()).collect())),
+            ("path", word(rows.iter().map(|row| Some(row.path.clone())).collect())),
+            ("request", Column::Integer(rows.iter().map(|row| i64::from(row.request)).collect())),
+            ("cause", word(rows.iter().map(|row| Some(key(row.cause))).collect())),
+            ("by", word(rows.iter().map(|row| row.by.clone()).collect())),
+            ("link_s", Column::Float(rows.iter().map(|row| row.link.as_secs_f64()).collect())),
+            ("bits", Column::Float(rows.iter().map(|row| row.bits).collect())),
+        ],
+    }
+}
+
+fn begin(slice: u64) -> Instant {
+    Instant::from_nanos(slice * SLICE.as_nanos())
+}
+
+/// Adds the rows of a path. A slice of the link is worth what its rate allows in it; what that lacks of the mean is a row of its own.
+fn weigh(
+    path: &str,
+    session: u32,
+    entries: &BTreeMap<Entry, Duration>,
+    capacity: &[f64],
+    name: &dyn Fn(By) -> Option<String>,
+    rows: &mut Vec<Row>,
+) {
+    let mean = capacity.iter().sum::<f64>() / capacity.len().max(1) as f64;
+    if !mean.is_finite() || mean <= 0.0 {
+        return;
+    }
+    let len = SLICE.as_secs_f64();
+    let mut slices: BTreeMap<u64, Vec<(&Entry, f64)>> = BTreeMap::new();
+    for (entry, time) in entries {
+        slices.entry(entry.0).or_default().push((entry, time.as_secs_f64()));
+    }
+    for (slice, list) in slices {
+        let bits = capacity.get(slice as usize).copied().unwrap_or(0.0);
+        let (mut all, mut down) = (0.0, 0.0);
+        for ((.., reason), time) in &list {
+            all += time;
+            down += if reason.cause == Cause::LinkDown { *time } else { 0.0 };
+        }
+        // What is left of the slice's capacity was there while the link was up.
+        let rate = if all > down { bits / len * (all / (all - down)) } else { 0.0 };
+        for ((_, _, request, reason), time) in &list {
+            let worth = if reason.cause == Cause::LinkDown { mean / len } else { rate };
+            rows.push(Row {
+                slice,
+                path: path.to_string(),
+                session,
+                request: *request,
+                cause: reason.cause,
+                by: name(reason.by),
+                link: Duration::from_secs_f64(*time),
+                bits: worth * time,
+            });
+        }
+        let lack = (mean - bits) * (all / len) - mean / len * down;
+        if lack > LEAST_LACK * mean * (all / len) {
+            let request = list[0].0.2;
+            let (cause, link) = (Cause::LinkSlow, Duration::ZERO);
+            rows.push(Row { slice, path: path.to_string(), session, request, cause, by: None, link, bits: lack });
+        }
+    }
+}
+
+/// The name of a cause.
+fn key(cause: Cause) -> String {
+    match serde_json::to_value(cause) {
+        Ok(serde_json::Value::String(name)) => name,
+        _ => unreachable!("a cause is a word"),
+    }
+}
+
+/// Words as positions in the list of different ones, in the order of their first appearance.
+fn text(values: impl Iterator<Item = Option<String>>) -> Column {
+    let mut words: Vec<String> = Vec::new();
+    let mut code = |word: String| {
+        words.iter().position(|known| *known == word).unwrap_or_else(|| {
+            words.push(word);
+            words.len() - 1
+        }) as u32
+    };
+    let codes = values.map(|value| value.map(&mut code)).collect();
+    Column::Text { words, codes }
+}

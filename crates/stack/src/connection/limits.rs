@@ -1,0 +1,73 @@
+//! What keeps each path from carrying more at this moment, for hosts that explain where time went.
+//!
+//! Nothing here is kept up to date: a host that asks gets an answer, and one that does not pays nothing.
+
+use super::{Commit, Connection, Mode};
+use crate::view::{Phase, SubflowView};
+use anabranch_events::{Limit, PathLimit};
+use anabranch_units::{Duration, Instant, PathId};
+
+impl Connection {
+    /// What limits each of the paths, in the order of [`Config::paths`](super::Config::paths). To be called when everything that may be
+    /// sent was sent ([`Connection::transmit`]).
+    pub fn limits(&self, now: Instant) -> Vec<PathLimit> {
+        let views = self.views();
+        let of_path = |path: PathId| {
+            let view = views.iter().filter(|view| view.path == path && view.established).max_by_key(|view| view.id);
+            let Some(view) = view else {
+                return PathLimit {
+                    path,
+                    limit: Limit::NotJoined,
+                    cwnd: 0.0,
+                    slow_start: true,
+                    outstanding: 0,
+                    srtt: Duration::ZERO,
+                };
+            };
+            PathLimit {
+                path,
+                limit: self.limit_of(now, view, &views),
+                cwnd: view.cwnd.as_f64(),
+                slow_start: view.cwnd < view.ssthresh,
+                outstanding: view.outstanding,
+                srtt: view.srtt,
+            }
+        };
+        self.config.paths.iter().map(|path| of_path(path.id)).collect()
+    }
+
+    fn limit_of(&self, now: Instant, view: &SubflowView, all: &[SubflowView]) -> Limit {
+        let others = || all.iter().filter(|other| other.id != view.id);
+        if view.potentially_failed {
+            return Limit::Failed;
+        }
+        if !view.allowed {
+            return Limit::Policy;
+        }
+        if view.backup && others().any(|other| other.usable() && !other.backup) {
+            return Limit::Backup;
+        }
+        let (unsent, repairs) = (self.outgoing.unsent(), matches!(view.phase, Phase::Recovery | Phase::Loss));
+        if view.queued == 0 && view.unrepaired == 0 && unsent == 0 {
+            // What commits into the buffer cannot change to another subflow.
+            let committed =
+                self.config.transport.commit == Commit::IntoBuffer && others().any(|other| other.queued > 0);
+            return match committed {
+                true => Limit::Scheduler,
+                false if self.outgoing.withdrawable() > 0 => Limit::SendBuffer,
+                false => Limit::NoData,
+            };
+        }
+        if view.queued > 0 || view.room() == 0 || view.unrepaired > 0 {
+            return if repairs { Limit::Recovery } else { Limit::Window };
+        }
+        let space = self.outgoing.window_end().saturating_sub(self.outgoing.next);
+        let window_blocks = space < unsent && space < u64::from(view.mss);
+        if window_blocks && self.mode() != Mode::Negotiating {
+            return Limit::ReceiveWindow;
+        }
+        let subflow = self.subflows.iter().find(|subflow| subflow.id == view.id);
+        let paced = subflow.is_some_and(|subflow| subflow.sender.paced_until() > now);
+        if paced || !self.waits.scheduler_waiting { Limit::Window } else { Limit::Scheduler }
+    }
+}

@@ -1,0 +1,110 @@
+"""`anabranch explain`: why a session was not faster, or why it froze."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Annotated
+
+import typer
+
+from anabranch.cli import completion, overrides
+from anabranch.cli.console import answer, echo_json, progress_bar
+from anabranch.cli.overrides import SetOption
+from anabranch.runs.explanation import Explanation
+from anabranch.runs.explanation import explain as find
+from anabranch.wording import causes
+
+EXAMPLES = (
+    "Example: anabranch explain sticky/base --stall 1\n\n"
+    "A download of a run that was made: anabranch explain runs/one-pipe-chunks-1-5-1-1 --segment 3"
+)
+
+_MOST_LINES = 8
+"""Causes that are listed; the rest is summed. With the head there are at most fifteen lines."""
+
+_LEAST_SHARE = 0.001
+"""Causes with less than this share of what was possible are summed."""
+
+_Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="A run folder of a simulated run, a scenario's file, or the name of a shipped scenario.",
+        show_default=False,
+        autocompletion=completion.scenarios,
+    ),
+]
+_Stall = Annotated[
+    int | None,
+    typer.Option(
+        "--stall",
+        min=1,
+        metavar="N",
+        help="Explain this stall, counted from 1: from when the buffer was fullest to the end of the stall.",
+    ),
+]
+_Segment = Annotated[
+    int | None,
+    typer.Option("--segment", min=0, metavar="N", help="Explain this media segment or download, counted from 0."),
+]
+_At = Annotated[
+    str | None,
+    typer.Option("--at", metavar="TIME", help='Explain the response that was due at this time, such as "41.2 s".'),
+]
+
+
+def explain(
+    source: _Source,
+    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Of a scenario; a run folder has its own.")] = 1,
+    given: SetOption = None,
+    session: Annotated[int, typer.Option(min=0, metavar="N", help="Which session, counted from 0.")] = 0,
+    stall: _Stall = None,
+    segment: _Segment = None,
+    at: _At = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
+    ] = False,
+) -> None:
+    """Say where the link time of a session went: to new data, or to which causes."""
+    from anabranch import _core
+
+    when = None if at is None else _core.time_s(at)
+    shown = contextlib.nullcontext(None) if as_json else progress_bar(f"simulating {source}")
+    with shown as progress:
+        found = find(
+            source,
+            seed=seed,
+            set=dict(overrides.split(given)),
+            session=session,
+            stall=stall,
+            segment=segment,
+            at=when,
+            progress=progress,
+        )
+    if as_json:
+        echo_json(found.as_dict())
+    else:
+        answer("\n".join(_lines(found)))
+
+
+def _lines(found: Explanation) -> list[str]:
+    """The explanation, a sentence or a cause a line."""
+    rate = found.possible_bits / found.due_s / 1e6 if found.due_s else 0.0
+    lines = [f"{found.scenario}, seed {found.seed}, {found.session}: {found.question}"]
+    if found.buffer_s is not None:
+        lines.append(f"From {found.begin_s:.1f} s on, the buffer fell from {found.buffer_s:.1f} s to nothing.")
+    lines.append(
+        f"For {found.due_s:.2f} s a response was due, and the links could have carried {rate:.2f} Mb/s. Of this:"
+    )
+    listed = [part for part in found.parts if part.share >= _LEAST_SHARE][:_MOST_LINES]
+    rest = found.parts[len(listed) :]
+    width = max((len(part.path) for part in listed), default=0)
+    shares = [(found.useful_share, "", "new data")]
+    shares += [(part.share, part.path, causes.phrase(part.cause, part.by)) for part in listed]
+    if rest:
+        shares.append((sum(part.share for part in rest), "", f"{len(rest)} smaller parts"))
+    return [*lines, *(f"  {_percent(share):>6}  {path:<{width}}  {what}" for share, path, what in shares)]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

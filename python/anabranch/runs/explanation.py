@@ -1,0 +1,262 @@
+"""Why a session was not faster: an account of what the links of its paths carried, and of what kept them from more.
+
+While a response is due, each moment of the slowest downlink of each path goes to new data of the session or to exactly
+one cause. A moment counts as the bits that the link's rate allows in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anabranch import _core, arguments
+from anabranch.errors import InputError
+from anabranch.results import events, metrics, recording
+from anabranch.runs import reading, runfolder
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from anabranch.results.metrics import Metrics, Session
+    from anabranch.results.recording import SessionRecording
+
+_USEFUL = "useful"
+_PLAYER = "player"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What some link time of a path went to.
+
+    Attributes:
+        path: The path.
+        cause: The key of the cause, such as ``loss-random``.
+        by: Who is behind it, where that is another path or connection.
+        bits: What the link could have carried in this time.
+        share: The same as a share of what all links of the session could have carried.
+    """
+
+    path: str
+    cause: str
+    by: str | None
+    bits: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Where the link time of a session, or of a part of it, went.
+
+    Attributes:
+        scenario: The name of the scenario.
+        seed: The seed of the run.
+        session: The session's name.
+        question: What is explained, such as ``stall 2``.
+        begin_s: Where the explained time begins, in seconds since the run began.
+        end_s: Where it ends.
+        due_s: How long a response was due in it.
+        possible_bits: What the links could have carried meanwhile. Time in which the player itself read no more is left
+            out.
+        useful_share: The share of it that was new data of the session, headers included.
+        parts: All else, the largest part first.
+        buffer_s: The buffered playing time at the beginning, of a stall.
+    """
+
+    scenario: str
+    seed: int
+    session: str
+    question: str
+    begin_s: float
+    end_s: float
+    due_s: float
+    possible_bits: float
+    useful_share: float
+    parts: tuple[Part, ...]
+    buffer_s: float | None = None
+
+    @property
+    def causes(self) -> dict[str, float]:
+        """The share of each cause, all paths together, the largest first."""
+        shares: dict[str, float] = {}
+        for part in self.parts:
+            shares[part.cause] = shares.get(part.cause, 0.0) + part.share
+        return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for JSON."""
+        return {**asdict(self), "causes": self.causes}
+
+
+def explain(
+    scenario: str | Path | Mapping[str, Any],
+    *,
+    seed: int = 1,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 (the command line's word)
+    session: int = 0,
+    stall: int | None = None,
+    segment: int | None = None,
+    at: float | None = None,
+    progress: Callable[[float], object] | None = None,
+) -> Explanation:
+    """Simulates a scenario, or the run of a folder again, and says where the link time of a session went.
+
+    The metrics of the run are the same as without the account.
+
+    Args:
+        scenario: A scenario as `anabranch.run` takes it, or a run folder.
+        seed: The seed of the run; a run folder has its own.
+        set: Keys to override.
+        session: The session, counted from 0.
+        stall: Explain this stall, counted from 1: the time from when the buffer was fullest after the stall before to
+            the end of the stall.
+        segment: Explain the download of this media segment, counted from 0; of a player that downloads files, of this
+            download.
+        at: Explain the response that was due at this time, in seconds since the run began.
+        progress: As in `anabranch.run`.
+
+    Raises:
+        InputError: The scenario is wrong, it has no such session, stall or segment, or nothing was due at that time.
+    """
+    folder = Path(scenario) if not isinstance(scenario, Mapping) else None
+    if folder is not None and (folder / "run.json").exists():
+        loaded, seed = _again(folder, set)
+    else:
+        loaded = reading.load(scenario, reading.overrides_of(set))
+    outcome = _core.run(loaded, seed=arguments.seed("seed", seed), record_events=False, progress=progress, account=True)
+    return _explain(outcome, session, stall=stall, segment=segment, at=at)
+
+
+def _again(folder: Path, changes: Mapping[str, Any] | None) -> tuple[_core.Scenario, int]:
+    """The scenario of a run folder, and its seed."""
+    about = runfolder.read(folder).about
+    if about.get("live"):
+        raise InputError(f"{folder}: the run was made in real time; expected a simulated one, which can be repeated")
+    return reading.load(folder / "scenario.toml", reading.overrides_of(changes)), int(about["seed"])
+
+
+def _explain(
+    outcome: _core.Outcome, position: int, *, stall: int | None, segment: int | None, at: float | None
+) -> Explanation:
+    if sum(choice is not None for choice in (stall, segment, at)) > 1:
+        raise InputError("several of stall, segment and at are given; expected one at the most")
+    found = metrics.of_outcome(outcome)
+    if position >= len(found["sessions"]):
+        raise InputError(f"there is no session {position}; expected one of 0 to {len(found['sessions']) - 1}")
+    session = found["sessions"][position]
+    columns = outcome.account()
+    if columns is None:
+        raise InputError(f"{found['scenario']}: it has no session, whose link time could be explained")
+    table = _of_session(events.of_columns(columns), session["name"])
+    if table.is_empty():
+        raise InputError(
+            f"{session['name']}: nothing was requested, or its links have no limit of their rate; nothing to explain"
+        )
+    recorded = recording.of_outcome(outcome).sessions
+    if stall is not None:
+        return _of_stall(found, session, table, recorded[position] if position < len(recorded) else None, stall)
+    if segment is not None:
+        begin, end = _times_of(session, segment)
+        return _of_request(found, session, table, _due_at(table, begin), f"segment {segment}", (begin, end))
+    if at is not None:
+        return _of_request(found, session, table, _due_at(table, at), f"the response that was due at {at:g} s", None)
+    ends = float(table["time_s"].max() or 0.0)  # type: ignore[arg-type]
+    return _account(found, session, table, "the whole session", session["start_s"], ends)
+
+
+def _of_session(table: pl.DataFrame, name: str) -> pl.DataFrame:
+    import polars as pl
+
+    words = pl.col("session", "path", "cause", "by").cast(pl.String)
+    return table.with_columns(words).filter(pl.col("session") == name)
+
+
+def _times_of(session: Session, number: int) -> tuple[float, float]:
+    """When a segment or download was requested and complete, since the run began."""
+    listed: list[Any] = session["media_segments"] or session["downloads"] or []
+    chosen = [one for place, one in enumerate(listed) if one.get("index", place) == number]
+    if not chosen or chosen[-1]["finished_s"] is None:
+        raise InputError(f"{session['name']}: segment {number} was not downloaded; there are {len(listed)}, from 0 on")
+    return session["start_s"] + chosen[-1]["requested_s"], session["start_s"] + chosen[-1]["finished_s"]
+
+
+def _due_at(table: pl.DataFrame, at: float) -> int:
+    """The request whose response was due at a time."""
+    import polars as pl
+
+    # A slice of the account is 10 ms long.
+    near = table.filter((pl.col("time_s") <= at + 0.01) & (pl.col("time_s") > at - 0.01))
+    if near.is_empty():
+        raise InputError(f"no response was due at {at:g} s")
+    return int(near["request"][-1])
+
+
+def _of_request(
+    found: Metrics, session: Session, table: pl.DataFrame, request: int, what: str, times: tuple[float, float] | None
+) -> Explanation:
+    import polars as pl
+
+    chosen = table.filter(pl.col("request") == request)
+    first, last = float(chosen["time_s"][0]), float(chosen["time_s"][-1]) + 0.01
+    begin, end = times or (first, last)
+    return _account(found, session, chosen, what, begin, end)
+
+
+def _of_stall(
+    found: Metrics, session: Session, table: pl.DataFrame, recorded: SessionRecording | None, number: int
+) -> Explanation:
+    import numpy as np
+    import polars as pl
+
+    stalls = [] if recorded is None else recorded.stalls_s.tolist()
+    if recorded is None or not 1 <= number <= len(stalls):
+        there = "it has none" if not stalls else f"it has {len(stalls)}, counted from 1"
+        raise InputError(f"{session['name']}: there is no stall {number}; {there}")
+    begin, end = stalls[number - 1]
+    before = stalls[number - 2][1] if number > 1 else session["start_s"]
+    between = (recorded.times_s >= before) & (recorded.times_s <= begin) & ~np.isnan(recorded.buffer_s)
+    fullest, level = before, None
+    if between.any():
+        levels = np.where(between, recorded.buffer_s, -1.0)
+        # The last one of several: what came before was no loss.
+        place = int(len(levels) - 1 - np.argmax(levels[::-1]))
+        fullest, level = float(recorded.times_s[place]), float(levels[place])
+    chosen = table.filter((pl.col("time_s") >= fullest) & (pl.col("time_s") < end))
+    what = f"stall {number}, {end - begin:.2f} s long at {begin:.1f} s"
+    return _account(found, session, chosen, what, fullest, end, level)
+
+
+def _account(
+    found: Metrics,
+    session: Session,
+    rows: pl.DataFrame,
+    question: str,
+    begin: float,
+    end: float,
+    buffer: float | None = None,
+) -> Explanation:
+    import polars as pl
+
+    paths = max(rows["path"].n_unique(), 1)
+    rows = rows.filter(pl.col("cause") != _PLAYER)
+    due = float(rows["link_s"].sum()) / paths
+    possible = float(rows["bits"].sum())
+    sums = rows.group_by("path", "cause", "by").agg(pl.col("bits").sum()).sort("bits", "path", "cause", descending=True)
+    parts = [
+        Part(row["path"], row["cause"], row["by"], row["bits"], row["bits"] / possible if possible else 0.0)
+        for row in sums.iter_rows(named=True)
+    ]
+    return Explanation(
+        scenario=found["scenario"],
+        seed=found["seed"],
+        session=session["name"],
+        question=question,
+        begin_s=begin,
+        end_s=end,
+        due_s=due,
+        possible_bits=possible,
+        useful_share=sum(part.share for part in parts if part.cause == _USEFUL),
+        parts=tuple(part for part in parts if part.cause != _USEFUL),
+        buffer_s=buffer,
+    )

@@ -1,0 +1,33 @@
+"""The causes of an account of link time, in words."""
+
+from __future__ import annotations
+
+CAUSES = {
+    "request": "the request was on its way to the server",
+    "start-up": "the window was still growing for the first time",
+    "window": "the congestion control kept its window or pace below what the link carries",
+    "loss-random": "random losses: lost packets, their repair, and the smaller window after them",
+    "loss-queue": "losses at a full queue: lost packets, their repair, and the smaller window after them",
+    "loss-outage": "losses while the link was down: their repair, and the smaller window after them",
+    "reordering": "reordered or late packets that the sender took for lost",
+    "idle-decay": "the window had decayed while the connection was idle",
+    "player": "the player read no more for now",
+    "receive-window": "the receive window was full",
+    "send-buffer": "the send buffer was full",
+    "policy": "the path policy kept data off the path",
+    "backup": "the path is a backup",
+    "scheduler": "the scheduler kept the data for another path",
+    "not-joined": "no subflow was established on the path",
+    "shared": "packets of another connection",
+    "link-down": "the link or the client's interface was down",
+    "link-slow": "the link carried less than its mean",
+    "copies": "copies of bytes that were on their way already",
+    "last-bytes": "everything was sent, and the last bytes were on their way",
+    "unexplained": "unexplained",
+}
+"""What each cause says, by its key. ``useful`` is none."""
+
+
+def phrase(cause: str, by: str | None) -> str:
+    """A cause with who is behind it, such as `packets of another connection (cross 0)`."""
+    return CAUSES[cause] + ("" if by is None else f" ({by})")

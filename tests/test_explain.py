@@ -1,0 +1,177 @@
+"""`anabranch explain`: planted faults are found, every moment has one cause, and the run stays the same."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+import anabranch
+from anabranch import _core
+from anabranch.results import events
+from anabranch.runs import reading
+from anabranch.runs.explanation import explain
+from anabranch.wording import causes
+
+Run = Callable[..., CompletedProcess[str]]
+
+# Two links that one download can fill, with queues that the control needs.
+HEALTHY = """
+schema = 1
+duration = "60 s"
+[transport]
+scheduler = "min-rtt"
+congestion_control = "cubic"
+receive_buffer = "4 MB"
+send_buffer = "4 MB"
+[link.wifi]
+rtt = "30 ms"
+rate = "10 Mb/s"
+queue = "60 kB"
+[link.lte]
+rtt = "50 ms"
+rate = "5 Mb/s"
+queue = "60 kB"
+[[session]]
+paths = ["wifi", "lte"]
+video = { kind = "bulk", size = "20 MB" }
+"""
+
+RATES = {"wifi": 10e6, "lte": 5e6}
+
+
+def healthy(**tables: Any) -> dict[str, Any]:
+    """The scenario without a fault, with other tables."""
+    return {**tomllib.loads(HEALTHY), **tables}
+
+
+PLANTS: dict[str, tuple[set[str], Mapping[str, Any]]] = {
+    "random loss": ({"loss-random"}, {"link.wifi.loss": "2 %"}),
+    "queues of three packets": (
+        {"loss-queue"},
+        {"link.wifi.queue": "4500 B", "link.lte.queue": "4500 B"},
+    ),
+    "a small receive buffer": ({"receive-window"}, {"transport.receive_buffer": "25 kB"}),
+    "a small send buffer": ({"send-buffer"}, {"transport.send_buffer": "25 kB"}),
+    # The sender notices its end only when it tries again.
+    "a link cut for ten seconds": (
+        {"link-down", "loss-outage"},
+        {"event": [{"at": "3 s", "link": "wifi", "down": True}, {"at": "13 s", "link": "wifi", "down": False}]},
+    ),
+    "a link that became slow": ({"link-slow"}, {"event": [{"at": "4 s", "link": "wifi", "rate": "1 Mb/s"}]}),
+    "another connection": ({"shared"}, {"traffic": [{"path": "wifi"}]}),
+    "a backup": ({"backup"}, {"path": {"wifi": {"links": ["wifi"]}, "lte": {"links": ["lte"], "backup": True}}}),
+    # Half a round trip is the request's, half that of the last bytes.
+    "small files": (
+        {"request", "last-bytes"},
+        {
+            "session.0.video": {"kind": "bulk", "size": "3 kB"},
+            "session.0.player": {"kind": "on-off", "duration": "30 s"},
+        },
+    ),
+}
+"""What is wrong, the causes of which one has to be first, and the keys."""
+
+
+@pytest.mark.parametrize("name", PLANTS)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_planted_fault_is_the_first_cause(name: str, seed: int) -> None:
+    causes, fault = PLANTS[name]
+    found = explain(healthy(), seed=seed, set=fault)
+    first, share = next(iter(found.causes.items()))
+    assert first in causes, found.causes
+    assert found.causes.get("unexplained", 0.0) <= 0.02
+    assert share > 2 * explain(healthy(), seed=seed).causes.get(first, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_nothing_stands_out_without_a_fault(seed: int) -> None:
+    found = explain(healthy(), seed=seed)
+    assert found.useful_share > 0.93
+    assert max(found.causes.values()) < 0.05
+    assert found.useful_share + sum(found.causes.values()) == pytest.approx(1.0)
+
+
+def test_every_moment_in_which_a_response_is_due_is_counted_once_on_each_path() -> None:
+    loaded = reading.load(healthy(), reading.overrides_of({"link.wifi.loss": "1 %"}))
+    outcome = _core.run(loaded, seed=3, record_events=False, progress=None, account=True)
+    session = json.loads(outcome.metrics_json)["sessions"][0]
+    columns = outcome.account()
+    assert columns is not None
+    table = events.of_columns(columns)
+    due = session["finished_s"] - session["downloads"][0]["requested_s"]
+    for path, rate in RATES.items():
+        rows = table.filter(table["path"] == path)
+        # Until the last byte was read: the rest of its slice is not due.
+        assert rows["link_s"].sum() == pytest.approx(due, abs=0.001)
+        assert rows["bits"].sum() == pytest.approx(due * rate, rel=0.001)
+    useful = table.filter(table["cause"] == "useful")["bits"].sum()
+    # 20 MB in segments of 1428 bytes or less, in packets of 1500.
+    assert useful * 1428 / 1500 == pytest.approx(session["bytes"] * 8, rel=0.01)
+
+
+@pytest.mark.parametrize("scenario", ["sticky/base", "dash/ratio-1-5", "dash/four-viewers", "mobile/walk"])
+def test_the_account_changes_nothing_of_the_run_and_leaves_little_unexplained(scenario: str) -> None:
+    loaded = reading.load(scenario)
+    runs = [_core.run(loaded, seed=2, record_events=False, progress=None, account=account) for account in (False, True)]
+    assert runs[0].metrics_json == runs[1].metrics_json
+    assert runs[0].account() is None
+    for session in range(len(json.loads(runs[1].metrics_json)["sessions"])):
+        assert explain(scenario, seed=2, session=session).causes.get("unexplained", 0.0) <= 0.02
+
+
+def test_a_segment_and_a_time_name_the_same_response() -> None:
+    run = anabranch.run("dash/ratio-1-5", seed=1)
+    fetched = run.metrics["sessions"][0]["media_segments"]
+    assert fetched is not None
+    middle = (fetched[20]["requested_s"] + fetched[20]["finished_s"]) / 2
+    by_segment = explain("dash/ratio-1-5", segment=fetched[20]["index"])
+    by_time = explain("dash/ratio-1-5", at=middle)
+    assert by_segment.parts == by_time.parts
+    assert by_segment.due_s == pytest.approx(fetched[20]["download_s"], abs=0.001)
+
+
+def test_a_stall_is_explained_from_the_fullest_buffer_to_its_end(anabranch: Run) -> None:
+    outage = ("--set", "link.wifi.rate=1 Mb/s", "--set", "link.lte.rate=0.5 Mb/s")
+    made = anabranch("run", "mobile/walk", *outage, "--no-figure", "--out", "walk")
+    assert made.returncode == 0
+    told = anabranch("explain", "walk", "--stall", "1", "--json")
+    again = anabranch("explain", "mobile/walk", *outage, "--stall", "1", "--json")
+    found = json.loads(told.stdout)
+    assert {**found, "scenario": "mobile/walk"} == json.loads(again.stdout)
+    assert found["begin_s"] < found["end_s"]
+    assert sum(found["causes"].values()) + found["useful_share"] == pytest.approx(1.0)
+    plain = anabranch("explain", "walk", "--stall", "1").stdout.splitlines()
+    assert len(plain) <= 15
+    assert "the buffer fell from" in plain[1]
+
+
+def test_the_guide_shows_what_the_command_prints(anabranch: Run) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "how-to" / "explain.md").read_text("utf-8")
+    (sample,) = re.findall(r"^```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert anabranch("explain", "one-pipe/chunks-1-5").stdout == sample
+    assert set(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)) == set(causes.CAUSES) - {"player"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("sticky/base", "--stall", "99"), "there is no stall 99"),
+        (("sticky/base", "--session", "7"), "there is no session 7; expected one of 0 to 0"),
+        (("sticky/base", "--stall", "1", "--at", "3 s"), "several of stall, segment and at"),
+        (("sticky/base", "--at", "1 h"), "no response was due at 3600 s"),
+        (("dash/ratio-1-1", "--segment", "9999"), "segment 9999 was not downloaded"),
+        (("dash/ratio-1-9",), "dash/ratio-1-"),
+    ],
+)
+def test_what_is_not_there_is_named(anabranch: Run, arguments: tuple[str, ...], message: str) -> None:
+    told = anabranch("explain", *arguments)
+    assert told.returncode == 2
+    assert message in told.stderr
+    assert "Traceback" not in told.stderr
