@@ -143,13 +143,35 @@ def test_a_stall_is_explained_from_the_fullest_buffer_to_its_end(anabranch: Run)
     assert made.returncode == 0
     told = anabranch("explain", "walk", "--stall", "1", "--json")
     again = anabranch("explain", "mobile/walk", *outage, "--stall", "1", "--json")
+    assert told.stdout == again.stdout
     found = json.loads(told.stdout)
-    assert {**found, "scenario": "mobile/walk"} == json.loads(again.stdout)
     assert found["begin_s"] < found["end_s"]
     assert sum(found["causes"].values()) + found["useful_share"] == pytest.approx(1.0)
     plain = anabranch("explain", "walk", "--stall", "1").stdout.splitlines()
     assert len(plain) <= 15
     assert "the buffer fell from" in plain[1]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("run.json", '"engine": "sim"', '"engine": "live"', "a run in real time"),
+        ("metrics.json", '"packets": ', '"packets": 1', "gives other metrics; make the run again"),
+    ],
+)
+def test_a_run_that_cannot_be_repeated_is_not_explained(
+    anabranch: Run, tmp_path: Path, file: str, old: str, new: str, message: str
+) -> None:
+    made = anabranch("run", "one-pipe/chunks-1-5", "--set", "duration=5 s", "--no-figure", "--out", "made")
+    assert made.returncode == 0
+    assert anabranch("explain", "made").returncode == 0
+    place = tmp_path / "made" / file
+    text = place.read_text("utf-8")
+    assert old in text
+    place.write_text(text.replace(old, new, 1), "utf-8")
+    told = anabranch("explain", "made")
+    assert told.returncode == 2
+    assert message in told.stderr
 
 
 def test_the_guide_shows_what_the_command_prints(anabranch: Run) -> None:

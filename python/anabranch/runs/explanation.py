@@ -6,7 +6,7 @@ one cause. A moment counts as the bits that the link's rate allows in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from anabranch import _core, arguments
 from anabranch.errors import InputError
 from anabranch.results import events, metrics, recording
 from anabranch.runs import reading, runfolder
+from anabranch.system import regular
 
 if TYPE_CHECKING:
     import polars as pl
@@ -119,21 +120,35 @@ def explain(
     Raises:
         InputError: The scenario is wrong, it has no such session, stall or segment, or nothing was due at that time.
     """
-    folder = Path(scenario) if not isinstance(scenario, Mapping) else None
-    if folder is not None and (folder / "run.json").exists():
-        loaded, seed = _again(folder, set)
+    overrides = reading.overrides_of(set)
+    stored = _stored(scenario)
+    if stored is None:
+        loaded = reading.load(scenario, overrides)
     else:
-        loaded = reading.load(scenario, reading.overrides_of(set))
+        loaded, seed = _again(stored, overrides), int(stored.about["seed"])
     outcome = _core.run(loaded, seed=arguments.seed("seed", seed), record_events=False, progress=progress, account=True)
+    if stored is not None and not overrides and metrics.of_outcome(outcome) != stored.metrics:
+        raise InputError(
+            f"{stored.directory}: this version of the program gives other metrics; make the run again to explain it"
+        )
     return _explain(outcome, session, stall=stall, segment=segment, at=at)
 
 
-def _again(folder: Path, changes: Mapping[str, Any] | None) -> tuple[_core.Scenario, int]:
-    """The scenario of a run folder, and its seed."""
-    about = runfolder.read(folder).about
-    if about.get("live"):
-        raise InputError(f"{folder}: the run was made in real time; expected a simulated one, which can be repeated")
-    return reading.load(folder / "scenario.toml", reading.overrides_of(changes)), int(about["seed"])
+def _stored(scenario: str | Path | Mapping[str, Any]) -> runfolder.StoredRun | None:
+    """The run folder that is meant, if one is."""
+    arguments.source("scenario", scenario, "scenario")
+    if isinstance(scenario, Mapping) or not (Path(scenario) / "run.json").exists():
+        return None
+    return runfolder.read(Path(scenario))
+
+
+def _again(stored: runfolder.StoredRun, overrides: Sequence[tuple[str, str]]) -> _core.Scenario:
+    """The scenario of a run folder, under the name that it had."""
+    if stored.about["engine"] != "sim":
+        raise InputError(f"{stored.directory}: a run in real time; expected a simulated one, which can be repeated")
+    text = regular.read_text(stored.directory / "scenario.toml")
+    name = stored.metrics["scenario"]
+    return _core.load(text, name=name, directory=stored.directory, overrides=overrides)
 
 
 def _explain(
