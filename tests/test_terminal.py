@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from anabranch import run
+from anabranch.cli import kernel
 from conftest import SCENARIO, Run
 
 COLUMNS = 80
@@ -287,3 +288,30 @@ def test_what_is_piped_keeps_to_a_hundred_columns(anabranch: Run, tmp_path: Path
         if command[0] in ("run", "compare"):
             assert LONG.format("second") in folded, "no name is cut"
         assert "\u2026" not in folded
+
+
+def test_a_row_of_the_kernels_subflows_is_one_line_where_programs_read_it(capfd: pytest.CaptureFixture[str]) -> None:
+    long = "[2001:db8:1234:5678:9abc:def0:1234:5678]"
+    subflow = {
+        "connection": 1,
+        "number": 0,
+        "local": f"{long}:443",
+        "remote": f"{long}:54321",
+        "window_packets": 10.0,
+        "rtt_s": 0.05,
+        "in_flight": 3,
+        "losses": 0,
+        "timeouts": 0,
+    }
+    attachment = {
+        "control": "lia",
+        "cgroup": None,
+        "port": 443,
+        "subflows": [subflow, {**subflow, "number": 1}],
+        "claimed": 2,
+        "degraded": 0,
+    }
+    kernel._print({"attachments": [attachment], "draining_subflows": [0]})  # type: ignore[list-item]
+    lines = capfd.readouterr().out.splitlines()
+    assert len(lines) == 4, lines
+    assert all(f"{long}:443 " in line and f"{long}:54321 " in line for line in lines[2:])

@@ -10,7 +10,7 @@ import typer
 from rich.console import RenderableType
 from rich.measure import Measurement
 
-from anabranch.cli.console import Exit, answer, echo_json, err, fail, out, say_warning
+from anabranch.cli.console import ANY_WIDTH, Exit, answer, echo_json, err, fail, out, say_warning
 from anabranch.errors import InputError
 from anabranch.runs import comparison, naming, runfolder
 from anabranch.system import outputs
@@ -23,8 +23,6 @@ EXAMPLES = (
 
 # A figure of more columns would be illegible.
 _MOST_RUNS = 6
-# More columns than any terminal has.
-_ANY_WIDTH = 10_000
 
 
 _Metrics = Annotated[
@@ -138,5 +136,5 @@ def _table(runs: Sequence[runfolder.StoredRun], session: int) -> RenderableType:
     """The table with what differs in its head, or in rows where the terminal is too narrow for that."""
     console, wide = out(), comparison.table(runs, session)
     # The sentences below the table wrap.
-    needed = Measurement.get(console, console.options.update(max_width=_ANY_WIDTH), wide.renderables[0]).maximum
+    needed = Measurement.get(console, console.options.update(max_width=ANY_WIDTH), wide.renderables[0]).maximum
     return wide if needed <= console.width else comparison.table(runs, session, stacked=True)

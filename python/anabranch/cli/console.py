@@ -19,6 +19,8 @@ from rich.text import Text
 
 # In files and pipes: what fits beside a margin on a page and into a window that somebody reads a log in.
 _WIDTH_WITHOUT_TERMINAL = 100
+# More columns than any table has.
+ANY_WIDTH = 10_000
 # A run shorter than this is over before a bar could be read.
 _BAR_AFTER_S = 0.7
 
@@ -81,12 +83,19 @@ def err() -> Console:
     return _console(sys.stderr)
 
 
-def answer(content: RenderableType) -> None:
-    """Prints on standard output; where that is no terminal, without the blanks that fill up a table's lines."""
+def answer(content: RenderableType, *, records: bool = False) -> None:
+    """Prints on standard output; where that is no terminal, without the blanks that fill up a table's lines.
+
+    Args:
+        content: A text or a table.
+        records: Where that is no terminal, each row of the table stays one line, however long: programs read it.
+    """
     console = out()
     if console.is_terminal:
         console.print(content)
         return
+    if records:
+        console.width = ANY_WIDTH
     with console.capture() as captured:
         console.print(content)
     sys.stdout.writelines(line.rstrip() + "\n" for line in captured.get().splitlines())

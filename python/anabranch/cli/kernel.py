@@ -186,7 +186,7 @@ def _print(found: _KernelStatus) -> None:
         if attachment["degraded"]:
             answer(f"{attachment['degraded']} subflows found no free slot and behave as NewReno")
         if attachment["subflows"]:
-            answer(_table(attachment))
+            answer(_table(attachment), records=True)
     draining = sum(found["draining_subflows"])
     if draining:
         answer(f"{draining} open subflows keep a detached control until they close.")
