@@ -174,6 +174,17 @@ def test_a_run_that_cannot_be_repeated_is_not_explained(
     assert message in told.stderr
 
 
+def test_the_explanations_of_the_readme_work_and_keep_to_the_width_of_a_page(anabranch: Run) -> None:
+    page = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+    commands = re.findall(r"^    anabranch (explain .*?)(?: +#.*)?$", page, re.MULTILINE)
+    assert commands
+    for command in commands:
+        told = anabranch(*command.split())
+        assert told.returncode == 0, told.stderr
+        # No cause is broken into two lines.
+        assert all(re.match(r"  *[\d.]+ %  ", line) for line in told.stdout.splitlines()[3:]), told.stdout
+
+
 def test_the_guide_shows_what_the_command_prints(anabranch: Run) -> None:
     page = (Path(__file__).parent.parent / "docs" / "how-to" / "explain.md").read_text("utf-8")
     (sample,) = re.findall(r"^```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
