@@ -21,31 +21,33 @@ pub(crate) fn fill(sessions: &mut [SessionRecording], scenario: &Scenario, seed:
 
 fn of_path(path: &PathRecording, scenario: &Scenario, seed: u64, samples: &[Instant], interval: Duration) -> Vec<f32> {
     let path = scenario.path_position(&path.path);
-    let mut lowest = vec![f32::INFINITY; samples.len()];
-    for link in scenario.links_of(&scenario.paths[path]) {
-        let mut downlink = Downlink::new(scenario, seed, link, path);
-        let mut from =
-            samples.first().map_or(Instant::ZERO, |first| Instant::ZERO + first.since(Instant::ZERO + interval));
-        for (lowest, to) in lowest.iter_mut().zip(samples) {
-            let seconds = to.since(from).as_secs_f64();
-            let rate = if seconds > 0.0 { downlink.bits(from, *to) / seconds } else { f64::NAN };
-            *lowest = lowest.min(rate as f32);
-            from = *to;
-        }
-    }
-    lowest
+    let first = samples.first().map_or(Instant::ZERO, |first| Instant::ZERO + first.since(Instant::ZERO + interval));
+    let bits = bits(scenario, seed, path, first, samples);
+    let begins = std::iter::once(first).chain(samples.iter().copied());
+    let rate = |((bits, from), to): ((f64, Instant), &Instant)| {
+        let seconds = to.since(from).as_secs_f64();
+        // In no time no limit was seen.
+        if seconds > 0.0 { (bits / seconds) as f32 } else { f32::INFINITY }
+    };
+    bits.into_iter().zip(begins).zip(samples).map(rate).collect()
 }
 
 /// The bits that a path's slowest downlink allows in each slice of this length, from zero to a time.
 pub(crate) fn of_slices(scenario: &Scenario, seed: u64, path: usize, until: Instant, len: Duration) -> Vec<f64> {
     let slices = until.as_nanos().div_ceil(len.as_nanos().max(1));
-    let mut lowest = vec![f64::INFINITY; slices as usize];
+    let ends: Vec<Instant> = (1..=slices).map(|slice| Instant::ZERO + len * slice).collect();
+    bits(scenario, seed, path, Instant::ZERO, &ends)
+}
+
+/// The bits that the slowest downlink of the path in this position allows until each of these times, from the one before; the first
+/// from `first`.
+fn bits(scenario: &Scenario, seed: u64, path: usize, first: Instant, ends: &[Instant]) -> Vec<f64> {
+    let mut lowest = vec![f64::INFINITY; ends.len()];
     for link in scenario.links_of(&scenario.paths[path]) {
-        let mut downlink = Downlink::new(scenario, seed, link, path);
-        let mut from = Instant::ZERO;
-        for lowest in &mut lowest {
-            *lowest = lowest.min(downlink.bits(from, from + len));
-            from += len;
+        let (mut downlink, mut from) = (Downlink::new(scenario, seed, link, path), first);
+        for (lowest, to) in lowest.iter_mut().zip(ends) {
+            *lowest = lowest.min(downlink.bits(from, *to));
+            from = *to;
         }
     }
     lowest

@@ -188,11 +188,12 @@ impl Observer {
             if let Some(rows) = &mut self.rows {
                 rows.list.push(EventRow::transport(at, rows.sources[0], event, forecast));
             }
-            if let Some(account) = &mut self.account
-                && let TransportEvent::WindowReduced { subflow, .. } | TransportEvent::ReductionUndone { subflow } =
-                    *event
+            if let TransportEvent::WindowReduced { subflow, .. } | TransportEvent::ReductionUndone { subflow } = *event
             {
-                account.see_sender(event, self.subflow_paths.get(subflow.index()).copied().flatten());
+                let path = self.path_of(subflow);
+                if let Some(account) = &mut self.account {
+                    account.see_sender(event, path);
+                }
             }
             match *event {
                 TransportEvent::SubflowOpened { subflow, path, .. } => self.note_path(subflow, path),

@@ -239,7 +239,7 @@ fn named(words: Vec<String>, numbers: &[i64]) -> Column {
 }
 
 /// Words as positions in the list of different ones, in the order of their first appearance.
-fn words<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Column {
+pub(crate) fn words<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Column {
     let mut words: Vec<String> = Vec::new();
     let mut code = |word: &str| {
         let known = words.iter().position(|known| known == word);

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from anabranch import _core
 from anabranch.cli import completion, overrides
 from anabranch.cli.console import answer, echo_json, progress_bar
 from anabranch.cli.overrides import SetOption
@@ -66,8 +67,6 @@ def explain(
     ] = False,
 ) -> None:
     """Say where the link time of a session went: to new data, or to which causes."""
-    from anabranch import _core
-
     when = None if at is None else _core.time_s(at)
     shown = contextlib.nullcontext(None) if as_json else progress_bar(f"simulating {source}")
     with shown as progress:

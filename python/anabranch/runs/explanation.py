@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from anabranch.results.metrics import Metrics, Session
     from anabranch.results.recording import SessionRecording
 
+_SLICE_S = 0.01
+"""The account has a row for so much time (``SLICE`` in its Rust module)."""
+
 _USEFUL = "useful"
 _PLAYER = "player"
 
@@ -200,8 +203,7 @@ def _due_at(table: pl.DataFrame, at: float) -> int:
     """The request whose response was due at a time."""
     import polars as pl
 
-    # A slice of the account is 10 ms long.
-    near = table.filter((pl.col("time_s") <= at + 0.01) & (pl.col("time_s") > at - 0.01))
+    near = table.filter((pl.col("time_s") <= at + _SLICE_S) & (pl.col("time_s") > at - _SLICE_S))
     if near.is_empty():
         raise InputError(f"no response was due at {at:g} s")
     return int(near["request"][-1])
@@ -213,7 +215,7 @@ def _of_request(
     import polars as pl
 
     chosen = table.filter(pl.col("request") == request)
-    first, last = float(chosen["time_s"][0]), float(chosen["time_s"][-1]) + 0.01
+    first, last = float(chosen["time_s"][0]), float(chosen["time_s"][-1]) + _SLICE_S
     begin, end = times or (first, last)
     return _account(found, session, chosen, what, begin, end)
 

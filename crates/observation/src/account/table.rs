@@ -2,7 +2,8 @@
 
 use super::{Account, By, Cause, Entry, SLICE};
 use crate::capacity;
-use crate::table::{Column, EventColumns};
+use crate::scalars::scalars_of;
+use crate::table::{Column, EventColumns, words};
 use anabranch_scenario::Scenario;
 use anabranch_units::{Duration, Instant};
 use std::collections::BTreeMap;
@@ -50,15 +51,14 @@ pub(crate) fn tabulate(
         }
     }
     rows.sort_by_key(|row| (row.session, row.slice));
-    let word = |words: Vec<Option<String>>| text(words.into_iter());
     EventColumns {
         columns: vec![
             ("time_s", Column::Float(rows.iter().map(|row| begin(row.slice).as_secs_f64()).collect())),
-            ("session", word(rows.iter().map(|row| names.get(row.session as usize).cloned()).collect())),
-            ("path", word(rows.iter().map(|row| Some(row.path.clone())).collect())),
+            ("session", words(rows.iter().map(|row| names.get(row.session as usize).map(String::as_str)))),
+            ("path", words(rows.iter().map(|row| Some(row.path.as_str())))),
             ("request", Column::Integer(rows.iter().map(|row| i64::from(row.request)).collect())),
-            ("cause", word(rows.iter().map(|row| Some(key(row.cause))).collect())),
-            ("by", word(rows.iter().map(|row| row.by.clone()).collect())),
+            ("cause", words(rows.iter().map(|row| Some(scalars_of(&row.cause).0)))),
+            ("by", words(rows.iter().map(|row| row.by.as_deref()))),
             ("link_s", Column::Float(rows.iter().map(|row| row.link.as_secs_f64()).collect())),
             ("bits", Column::Float(rows.iter().map(|row| row.bits).collect())),
         ],
@@ -116,25 +116,4 @@ fn weigh(
             rows.push(Row { slice, path: path.to_string(), session, request, cause, by: None, link, bits: lack });
         }
     }
-}
-
-/// The name of a cause.
-fn key(cause: Cause) -> String {
-    match serde_json::to_value(cause) {
-        Ok(serde_json::Value::String(name)) => name,
-        _ => unreachable!("a cause is a word"),
-    }
-}
-
-/// Words as positions in the list of different ones, in the order of their first appearance.
-fn text(values: impl Iterator<Item = Option<String>>) -> Column {
-    let mut words: Vec<String> = Vec::new();
-    let mut code = |word: String| {
-        words.iter().position(|known| *known == word).unwrap_or_else(|| {
-            words.push(word);
-            words.len() - 1
-        }) as u32
-    };
-    let codes = values.map(|value| value.map(&mut code)).collect();
-    Column::Text { words, codes }
 }
