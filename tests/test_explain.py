@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -88,6 +89,75 @@ def test_a_planted_fault_is_the_first_cause(name: str, seed: int) -> None:
     assert first in causes, found.causes
     assert found.causes.get("unexplained", 0.0) <= 0.02
     assert share > 2 * explain(healthy(), seed=seed).causes.get(first, 0.0)
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_the_run_without_the_fault_returns_most_of_what_it_took(name: str) -> None:
+    causes, fault = PLANTS[name]
+    tried = explain(healthy(), set=fault, what_if=True).what_if
+    assert tried is not None
+    best = tried.trials[0]
+    assert best.cause in causes, [(trial.cause, trial.gain) for trial in tried.trials]
+    # The remedy can be copied: a run with it gives what was said.
+    again = explain(healthy(), set={**fault, **best.set}, what_if=True).what_if
+    assert again is not None
+    assert again.value == best.value
+    assert best.gain == pytest.approx(tried.value - best.value if tried.lower_is_better else best.value - tried.value)
+    if tried.measure == "download_s" and name != "small files":
+        unharmed = explain(healthy(), what_if=True).what_if
+        assert unharmed is not None
+        assert best.gain >= 0.5 * (tried.value - unharmed.value)
+
+
+def test_remedies_keep_what_the_cause_is_not_about() -> None:
+    events = [
+        {"at": "3 s", "link": "wifi", "down": True},
+        {"at": "9 s", "link": "wifi", "down": False},
+        {"at": "12 s", "link": "wifi", "loss": "1 %", "rate": "2 Mb/s"},
+        {"at": "20 s", "link": "lte", "down": True},
+        {"at": "21 s", "link": "lte", "down": False},
+    ]
+    tried = explain(healthy(event=events), what_if=True).what_if
+    assert tried is not None
+    sets = {trial.cause: dict(trial.set) for trial in tried.trials}
+    for cause, gone in (("link-slow", "rate ="), ("link-down", "cut = ")):
+        (key,) = sets[cause]
+        assert key == "event"
+        assert gone not in sets[cause][key]
+    assert sets["link-slow"]["event"].count("cut = ") == 4
+    # The loss of wifi stays where its rate does not change.
+    assert "loss" in sets["link-slow"]["event"]
+
+
+def test_the_command_prints_remedies_that_can_be_copied(anabranch: Run) -> None:
+    told = anabranch("explain", "dash/ratio-1-5", "--segment", "20", "--what-if")
+    assert told.returncode == 0, told.stderr
+    value, keys = re.findall(r"^ +([\d.]+) Mb/s  \([\d.]+ Mb/s more\)  .*:\n +(--set .*)$", told.stdout, re.MULTILINE)[
+        0
+    ]
+    again = anabranch("explain", "dash/ratio-1-5", "--segment", "20", "--what-if", "--json", *shlex.split(keys))
+    found = json.loads(again.stdout)["what_if"]
+    assert found["measure"] == "throughput_bps"
+    assert f"{found['value'] / 1e6:.2f}" == value
+    assert "what_if" in json.loads(anabranch("explain", "dash/ratio-1-5", "--json").stdout)
+
+
+def test_other_sessions_are_left_out_and_the_explained_one_is_measured() -> None:
+    viewers = {"session.0.count": 3, "session.0.stagger": "2 s"}
+    tried = explain(healthy(), set=viewers, session=2, what_if=True).what_if
+    assert tried is not None
+    best = tried.trials[0]
+    assert (best.cause, best.set) == ("shared", {"session.0.count": "1"})
+    assert best.value < 0.6 * tried.value
+
+
+def test_where_no_cause_is_large_nothing_is_tried(anabranch: Run, tmp_path: Path) -> None:
+    # Token buckets, whose rates are no constants to multiply.
+    buckets = HEALTHY.replace('"10 Mb/s"', '{ rate = "10 Mb/s", burst = "10 kB" }')
+    buckets = buckets.replace('"5 Mb/s"', '{ rate = "5 Mb/s", burst = "10 kB" }')
+    (tmp_path / "buckets.toml").write_text(buckets, "utf-8")
+    told = anabranch("explain", "buckets.toml", "--what-if")
+    assert told.stdout.splitlines()[-1] == "No cause is large enough to try the run without it."
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
@@ -187,8 +257,10 @@ def test_the_explanations_of_the_readme_work_and_keep_to_the_width_of_a_page(ana
 
 def test_the_guide_shows_what_the_command_prints(anabranch: Run) -> None:
     page = (Path(__file__).parent.parent / "docs" / "how-to" / "explain.md").read_text("utf-8")
-    (sample,) = re.findall(r"^```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    assert anabranch("explain", "one-pipe/chunks-1-5").stdout == sample
+    samples = re.findall(r"^    anabranch (explain .*)\n\n```\n((?:.*\n)*?)```$", page, re.MULTILINE)
+    assert len(samples) == page.count("```") / 2 >= 2
+    for command, sample in samples:
+        assert anabranch(*command.split()).stdout == sample
     assert set(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)) == set(causes.CAUSES) - {"player"}
 
 
@@ -201,6 +273,7 @@ def test_the_guide_shows_what_the_command_prints(anabranch: Run) -> None:
         (("sticky/base", "--at", "1 h"), "no response was due at 3600 s"),
         (("dash/ratio-1-1", "--segment", "9999"), "segment 9999 was not downloaded"),
         (("dash/ratio-1-9",), "dash/ratio-1-"),
+        (("-", "--what-if"), "standard input can be read only once"),
     ],
 )
 def test_what_is_not_there_is_named(anabranch: Run, arguments: tuple[str, ...], message: str) -> None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
+import textwrap
 from typing import Annotated
 
 import typer
 
 from anabranch import _core
 from anabranch.cli import completion, overrides
-from anabranch.cli.console import answer, echo_json, progress_bar
+from anabranch.cli.console import answer, echo, echo_json, progress_bar
 from anabranch.cli.overrides import SetOption
 from anabranch.runs.explanation import Explanation
 from anabranch.runs.explanation import explain as find
-from anabranch.wording import causes
+from anabranch.runs.trials import WhatIf
+from anabranch.wording import causes, quantities
+from anabranch.wording.quantities import Quantity
 
 EXAMPLES = (
     "Example: anabranch explain sticky/base --stall 1\n\n"
@@ -25,6 +29,15 @@ _MOST_LINES = 8
 
 _LEAST_SHARE = 0.001
 """Causes with less than this share of what was possible are summed."""
+
+_MOST_TRIALS = 4
+"""Remedies that are listed; the others are named."""
+
+_LEAST_GAIN = 0.01
+"""A remedy that changes the measure by less than this part is only named."""
+
+_WIDTH = 100
+"""Of lines that name remedies."""
 
 _Source = Annotated[
     str,
@@ -62,6 +75,10 @@ def explain(
     stall: _Stall = None,
     segment: _Segment = None,
     at: _At = None,
+    what_if: Annotated[
+        bool,
+        typer.Option("--what-if", help="Repeat the run without each of the largest causes, and say what that returns."),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
     ] = False,
@@ -78,12 +95,16 @@ def explain(
             stall=stall,
             segment=segment,
             at=when,
+            what_if=what_if,
             progress=progress,
         )
     if as_json:
         echo_json(found.as_dict())
     else:
         answer("\n".join(_lines(found)))
+        # A line that is to be copied stays one line, however long.
+        for line in _tried(found.what_if):
+            echo(line)
 
 
 def _lines(found: Explanation) -> list[str]:
@@ -103,6 +124,33 @@ def _lines(found: Explanation) -> list[str]:
     if rest:
         shares.append((sum(part.share for part in rest), "", f"{len(rest)} smaller parts"))
     return [*lines, *(f"  {_percent(share):>6}  {path:<{width}}  {what}" for share, path, what in shares)]
+
+
+def _tried(what_if: WhatIf | None) -> list[str]:
+    """What the run would have been without each cause, a remedy a line."""
+    if what_if is None:
+        return []
+    if not what_if.trials:
+        return ["", "No cause is large enough to try the run without it."]
+    shown = quantities.of_metric(what_if.measure)
+    lines = ["", f"In this run: {shown.name} {_value(what_if.value, shown)}. In the same run with"]
+    helping = [trial for trial in what_if.trials if trial.gain > _LEAST_GAIN * abs(what_if.value)][:_MOST_TRIALS]
+    for trial in helping:
+        less = (trial.value < what_if.value) == (trial.gain > 0.0) and what_if.lower_is_better
+        change = f"{_value(abs(trial.gain), shown)} {'less' if less else 'more'}"
+        lines.append(f"  {_value(trial.value, shown):>12}  ({change})  {trial.what}:")
+        lines.append("      " + " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in trial.set.items()))
+    others = [trial.what for trial in what_if.trials if trial not in helping]
+    if others:
+        won = "less is won by" if helping else "little or nothing is won by"
+        text = f"{won} {'; '.join(others)}"
+        lines += textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+    return lines
+
+
+def _value(value: float, shown: Quantity) -> str:
+    unit = f" {shown.unit}" if shown.unit else ""
+    return f"{value * shown.scale:.2f}{unit}"
 
 
 def _percent(share: float) -> str:

@@ -6,15 +6,18 @@ one cause. A moment counts as the bits that the link's rate allows in it.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch import _core, arguments
 from anabranch.errors import InputError
 from anabranch.results import events, metrics, recording
-from anabranch.runs import reading, runfolder
+from anabranch.runs import reading, remedies, runfolder, trials
+from anabranch.runs.trials import WhatIf
 from anabranch.system import regular
 
 if TYPE_CHECKING:
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 
 _SLICE_S = 0.01
 """The account has a row for so much time (``SLICE`` in its Rust module)."""
+
+_FIRST_RUN = 0.2
+"""The part of the progress that the run itself is, where it is repeated without its causes."""
 
 _USEFUL = "useful"
 _PLAYER = "player"
@@ -66,6 +72,7 @@ class Explanation:
         useful_share: The share of it that was new data of the session, headers included.
         parts: All else, the largest part first.
         buffer_s: The buffered playing time at the beginning, of a stall.
+        what_if: What the run would have been without each cause, if that was asked for.
     """
 
     scenario: str
@@ -79,6 +86,7 @@ class Explanation:
     useful_share: float
     parts: tuple[Part, ...]
     buffer_s: float | None = None
+    what_if: WhatIf | None = None
 
     @property
     def causes(self) -> dict[str, float]:
@@ -102,6 +110,7 @@ def explain(
     stall: int | None = None,
     segment: int | None = None,
     at: float | None = None,
+    what_if: bool = False,
     progress: Callable[[float], object] | None = None,
 ) -> Explanation:
     """Simulates a scenario, or the run of a folder again, and says where the link time of a session went.
@@ -118,48 +127,126 @@ def explain(
         segment: Explain the download of this media segment, counted from 0; of a player that downloads files, of this
             download.
         at: Explain the response that was due at this time, in seconds since the run began.
+        what_if: Whether to repeat the run without each of the largest causes, and to say what that returns. A cause
+            that is taken away may make room for another one, so returns need not add up.
         progress: As in `anabranch.run`.
 
     Raises:
         InputError: The scenario is wrong, it has no such session, stall or segment, or nothing was due at that time.
     """
-    overrides = reading.overrides_of(set)
-    stored = _stored(scenario)
-    if stored is None:
-        loaded = reading.load(scenario, overrides)
-    else:
-        loaded, seed = _again(stored, overrides), int(stored.about["seed"])
-    outcome = _core.run(loaded, seed=arguments.seed("seed", seed), record_events=False, progress=progress, account=True)
-    if stored is not None and not overrides and metrics.of_outcome(outcome) != stored.metrics:
-        raise InputError(
-            f"{stored.directory}: this version of the program gives other metrics; make the run again to explain it"
-        )
-    return _explain(outcome, session, stall=stall, segment=segment, at=at)
+    question = _Question(session, stall, segment, at)
+    return _explain(_source(scenario, seed, reading.overrides_of(set), what_if), question, what_if, progress)
 
 
-def _stored(scenario: str | Path | Mapping[str, Any]) -> runfolder.StoredRun | None:
-    """The run folder that is meant, if one is."""
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is to be explained; as the arguments of `explain`."""
+
+    session: int
+    stall: int | None
+    segment: int | None
+    at: float | None
+
+    def __post_init__(self) -> None:
+        if sum(choice is not None for choice in (self.stall, self.segment, self.at)) > 1:
+            raise InputError("several of stall, segment and at are given; expected one at the most")
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A run that can be repeated.
+
+    Attributes:
+        name: Where it comes from, for messages.
+        load: Reads its scenario, with more keys overridden.
+        seed: Its seed.
+        metrics: What it found, if it was made before.
+    """
+
+    name: str
+    load: Callable[[Sequence[tuple[str, str]]], _core.Scenario]
+    seed: int
+    metrics: Metrics | None
+
+
+def _source(
+    scenario: str | Path | Mapping[str, Any], seed: int, overrides: Sequence[tuple[str, str]], several: bool
+) -> _Source:
+    """A scenario, or the run of a folder."""
     arguments.source("scenario", scenario, "scenario")
     if isinstance(scenario, Mapping) or not (Path(scenario) / "run.json").exists():
-        return None
-    return runfolder.read(Path(scenario))
-
-
-def _again(stored: runfolder.StoredRun, overrides: Sequence[tuple[str, str]]) -> _core.Scenario:
-    """The scenario of a run folder, under the name that it had."""
+        if several and scenario == reading.STANDARD_INPUT:
+            raise InputError("standard input can be read only once; expected a file, to repeat its run")
+        loaded = partial(_loaded, scenario, overrides)
+        return _Source(str(scenario), loaded, arguments.seed("seed", seed), None)
+    stored = runfolder.read(Path(scenario))
     if stored.about["engine"] != "sim":
         raise InputError(f"{stored.directory}: a run in real time; expected a simulated one, which can be repeated")
+    return _Source(
+        str(stored.directory),
+        partial(_again, stored, overrides),
+        int(stored.about["seed"]),
+        None if overrides else stored.metrics,
+    )
+
+
+def _loaded(
+    scenario: str | Path | Mapping[str, Any], overrides: Sequence[tuple[str, str]], more: Sequence[tuple[str, str]]
+) -> _core.Scenario:
+    return reading.load(scenario, [*overrides, *more])
+
+
+def _again(
+    stored: runfolder.StoredRun, overrides: Sequence[tuple[str, str]], more: Sequence[tuple[str, str]]
+) -> _core.Scenario:
+    """The scenario of a run folder, under the name that it had."""
     text = regular.read_text(stored.directory / "scenario.toml")
     name = stored.metrics["scenario"]
-    return _core.load(text, name=name, directory=stored.directory, overrides=overrides)
+    return _core.load(text, name=name, directory=stored.directory, overrides=[*overrides, *more])
 
 
 def _explain(
-    outcome: _core.Outcome, position: int, *, stall: int | None, segment: int | None, at: float | None
+    source: _Source, question: _Question, what_if: bool, progress: Callable[[float], object] | None
 ) -> Explanation:
-    if sum(choice is not None for choice in (stall, segment, at)) > 1:
-        raise InputError("several of stall, segment and at are given; expected one at the most")
-    found = metrics.of_outcome(outcome)
+    loaded = source.load(())
+    # What comes after the run itself takes several times as long.
+    first = _FIRST_RUN if what_if else 1.0
+    shown = None if progress is None else (lambda done: progress(done * first))
+    outcome = _core.run(loaded, seed=source.seed, record_events=False, progress=shown, account=True)
+    if source.metrics is not None and metrics.of_outcome(outcome) != source.metrics:
+        raise InputError(
+            f"{source.name}: this version of the program gives other metrics; make the run again to explain it"
+        )
+    found = _answer(outcome, question)
+    if not what_if:
+        return found
+    before = metrics.of_outcome(outcome)["sessions"][question.session]
+    tried = trials.try_all(
+        _remedies(tomllib.loads(loaded.resolved), outcome, question.session, found),
+        load=source.load,
+        seed=source.seed,
+        position=question.session,
+        before=before,
+        measure=trials.measure_of(before, stall=question.stall is not None, segment=question.segment),
+        progress=None if progress is None else (lambda done: progress(first + done * (1.0 - first))),
+    )
+    return replace(found, what_if=tried)
+
+
+def _remedies(
+    scenario: Mapping[str, Any], outcome: _core.Outcome, position: int, found: Explanation
+) -> list[remedies.Remedy]:
+    import numpy as np
+
+    recorded = recording.of_outcome(outcome).sessions
+    paths = recorded[position].paths if position < len(recorded) else ()
+    capacity = {path.path: float(np.nanmean(path.capacity_bps)) for path in paths if len(path.capacity_bps)}
+    entry = remedies.entry_of(scenario, position)
+    return remedies.of_parts(scenario, entry, capacity, found.useful_share, found.parts)
+
+
+def _answer(outcome: _core.Outcome, asked: _Question) -> Explanation:
+    found, position = metrics.of_outcome(outcome), asked.session
     if position >= len(found["sessions"]):
         raise InputError(f"there is no session {position}; expected one of 0 to {len(found['sessions']) - 1}")
     session = found["sessions"][position]
@@ -172,13 +259,14 @@ def _explain(
             f"{session['name']}: nothing was requested, or its links have no limit of their rate; nothing to explain"
         )
     recorded = recording.of_outcome(outcome).sessions
-    if stall is not None:
-        return _of_stall(found, session, table, recorded[position] if position < len(recorded) else None, stall)
-    if segment is not None:
-        begin, end = _times_of(session, segment)
-        return _of_request(found, session, table, _due_at(table, begin), f"segment {segment}", (begin, end))
-    if at is not None:
-        return _of_request(found, session, table, _due_at(table, at), f"the response that was due at {at:g} s", None)
+    if asked.stall is not None:
+        return _of_stall(found, session, table, recorded[position] if position < len(recorded) else None, asked.stall)
+    if asked.segment is not None:
+        begin, end = _times_of(session, asked.segment)
+        return _of_request(found, session, table, _due_at(table, begin), f"segment {asked.segment}", (begin, end))
+    if asked.at is not None:
+        what = f"the response that was due at {asked.at:g} s"
+        return _of_request(found, session, table, _due_at(table, asked.at), what, None)
     ends = float(table["time_s"].max() or 0.0)  # type: ignore[arg-type]
     return _account(found, session, table, "the whole session", session["start_s"], ends)
 

@@ -47,6 +47,7 @@ _NAMES = {
     "video_s": ("length of the video", None),
     "picture_discards": ("discarded pictures", None),
     "pictures_flushed": ("flushed pictures", None),
+    "download_s": ("time of a download", None),
     "qoe_linear": ("linear QoE", ("kb/s", 1.0)),
     "qoe_linear_per_segment": ("linear QoE per media segment", ("kb/s", 1.0)),
     "qoe_log": ("logarithmic QoE", None),
