@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import shlex
 import tomllib
@@ -15,7 +16,8 @@ import pytest
 
 import anabranch
 from anabranch import _core
-from anabranch.results import events
+from anabranch.figures import causes as figures
+from anabranch.results import events, linktime
 from anabranch.runs import reading
 from anabranch.runs.explanation import explain
 from anabranch.wording import causes
@@ -160,6 +162,63 @@ def test_where_no_cause_is_large_nothing_is_tried(anabranch: Run, tmp_path: Path
     assert told.stdout.splitlines()[-1] == "No cause is large enough to try the run without it."
 
 
+def test_a_run_explains_itself() -> None:
+    run = anabranch.run(healthy(), seed=4, set={"link.wifi.loss": "2 %"})
+    assert run.explain() == explain(healthy(), seed=4, set={"link.wifi.loss": "2 %"})
+    again = pickle.loads(pickle.dumps(run)).explain(segment=0, what_if=True)
+    assert again.what_if is not None
+    assert again.what_if.trials[0].cause == "loss-random"
+    assert again.what_if.value == run.explain(what_if=True).what_if.value  # type: ignore[union-attr]
+    with pytest.raises(anabranch.InputError, match="there is no stall 1"):
+        run.explain(stall=1)
+
+
+def test_the_figure_draws_the_capacity_of_each_path_by_cause() -> None:
+    found = explain("mobile/walk", seed=2, stall=1)
+    axes = found.figure().axes
+    titles = [each.get_title(loc="left") for each in axes]
+    assert titles[:3] == [
+        "Playout buffer (s)",
+        "Link of lte while a response was due (Mb/s)",
+        "Link of wifi while a response was due (Mb/s)",
+    ]
+    # The explained time, and a fifth of it on both sides.
+    begin, end = axes[0].get_xlim()
+    assert found.begin_s - 0.2 * (found.end_s - found.begin_s) - 0.01 <= begin < found.begin_s
+    assert found.end_s < end <= found.end_s + 0.2 * (found.end_s - found.begin_s) + 0.05
+    for number, path in ((1, "lte"), (2, "wifi")):
+        drawn = {area.get_gid() for area in axes[number].collections}
+        largest = max((part for part in found.parts if part.path == path), key=lambda part: part.share)
+        assert {f"cause-{largest.cause}", "cause-useful", "stalls"} <= drawn
+
+
+def test_link_time_over_time_sums_to_the_account() -> None:
+    found = explain("dash/ratio-1-5", seed=1)
+    shown = found._over_time
+    assert shown is not None
+    over_time = linktime.of_table(shown.table, *shown.around(found.begin_s, found.end_s))
+    width = over_time.edges_s[1] - over_time.edges_s[0]
+    bits: dict[str, float] = {}
+    for rates in over_time.rates_bps.values():
+        for cause, rate in rates.items():
+            bits[cause] = bits.get(cause, 0.0) + rate.sum() * width
+    player = bits.pop("player", 0.0)
+    assert sum(bits.values()) == pytest.approx(found.possible_bits)
+    assert bits["loss-random"] / (sum(bits.values())) == pytest.approx(found.causes["loss-random"])
+    assert player >= 0.0
+
+
+def test_the_command_draws_the_figure(anabranch: Run, tmp_path: Path) -> None:
+    for name in ("first.svg", "second.svg"):
+        assert anabranch("explain", "one-pipe/chunks-1-5", "--plot", name).returncode == 0
+    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "second.svg").read_bytes()
+    told = anabranch("explain", "one-pipe/chunks-1-5", "--plot", "figure.txt")
+    assert (told.returncode, told.stderr) == (
+        2,
+        "error: figure.txt: there is no such format of figures; expected .png, .svg, .pdf\n",
+    )
+
+
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_nothing_stands_out_without_a_fault(seed: int) -> None:
     found = explain(healthy(), seed=seed)
@@ -262,6 +321,7 @@ def test_the_guide_shows_what_the_command_prints(anabranch: Run) -> None:
     for command, sample in samples:
         assert anabranch(*command.split()).stdout == sample
     assert set(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)) == set(causes.CAUSES) - {"player"}
+    assert set(causes.SHORT) == set(causes.CAUSES) | {"useful"} == set(figures.FILLINGS) - {figures.OTHERS}
 
 
 @pytest.mark.parametrize(
@@ -272,6 +332,7 @@ def test_the_guide_shows_what_the_command_prints(anabranch: Run) -> None:
         (("sticky/base", "--stall", "1", "--at", "3 s"), "several of stall, segment and at"),
         (("sticky/base", "--at", "1 h"), "no response was due at 3600 s"),
         (("dash/ratio-1-1", "--segment", "9999"), "segment 9999 was not downloaded"),
+        (("bulk/one-path", "--segment", "9999"), "segment 9999 was not downloaded"),
         (("dash/ratio-1-9",), "dash/ratio-1-"),
         (("-", "--what-if"), "standard input can be read only once"),
     ],

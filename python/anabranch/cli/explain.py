@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import textwrap
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,6 +17,7 @@ from anabranch.cli.overrides import SetOption
 from anabranch.runs.explanation import Explanation
 from anabranch.runs.explanation import explain as find
 from anabranch.runs.trials import WhatIf
+from anabranch.system import outputs
 from anabranch.wording import causes, quantities
 from anabranch.wording.quantities import Quantity
 
@@ -79,6 +81,10 @@ def explain(
         bool,
         typer.Option("--what-if", help="Repeat the run without each of the largest causes, and say what that returns."),
     ] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw link time by cause over time: a .png, .svg or .pdf file."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
     ] = False,
@@ -98,6 +104,9 @@ def explain(
             what_if=what_if,
             progress=progress,
         )
+    if plot is not None:
+        with outputs.writing(plot):
+            found.save_figure(plot)
     if as_json:
         echo_json(found.as_dict())
     else:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
 
 from anabranch.figures import labels, panels, style
 from anabranch.results.recording import Mark
@@ -22,6 +24,10 @@ _ABOVE_IN = 0.78
 _LINE_IN = 0.17
 _BELOW_IN = 0.55
 _TITLE_PAD_POINTS = 5.0
+# A legend of more entries has rows of its own, each of so many columns and as high as this.
+_MOST_BESIDE_TITLE = 3
+_LEGEND_COLUMNS = 4
+_LEGEND_ROW_IN = 0.19
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,7 @@ def draw(
     span_s: float,
     legend: Sequence[Artist],
     behind: Callable[[Axes], None] | None = None,
+    begin_s: float = 0.0,
 ) -> Figure:
     """Draws panels, within `style.applied`.
 
@@ -63,6 +70,7 @@ def draw(
         span_s: The time that they show.
         legend: What the labels of lines do not explain.
         behind: Draws into each panel what stands behind its lines.
+        begin_s: Where this time begins.
 
     Returns:
         A figure, as wide as a page's text.
@@ -70,27 +78,19 @@ def draw(
     gap = 0.62  # Between panels, in units: room for the next panel's title.
     units = sum(p.height for p in content) + gap * (len(content) - 1)
     width_in = _WIDTH_IN - _LEFT_IN - _RIGHT_IN
-    [strip] = labels.strips([happened], span_s, width_in)
+    [strip] = labels.strips([_from(happened, begin_s)], span_s, width_in)
     explained = labels.explanation([happened[0]], [strip], width_in)
     lines = style.wrapped(subtitle, _WIDTH_IN - _LEFT_IN - 0.1, 8.5)
-    above_in = _ABOVE_IN + _LINE_IN * max(len(lines) - 1, 0) + strip.height_in
+    rows = math.ceil(len(legend) / _LEGEND_COLUMNS) if len(legend) > _MOST_BESIDE_TITLE else 0
+    above_in = _ABOVE_IN + _LINE_IN * max(len(lines) - 1, 0) + strip.height_in + rows * _LEGEND_ROW_IN
     below_in = _BELOW_IN + labels.ROW_IN * len(explained)
     height_in = units * _UNIT_IN + above_in + below_in
     figure = Figure(figsize=(_WIDTH_IN, height_in))
-    grid = figure.add_gridspec(
-        len(content),
-        1,
-        height_ratios=[p.height for p in content],
-        hspace=gap / (sum(p.height for p in content) / len(content)),
-        left=_LEFT_IN / _WIDTH_IN,
-        right=1.0 - _RIGHT_IN / _WIDTH_IN,
-        top=1.0 - above_in / height_in,
-        bottom=below_in / height_in,
-    )
+    grid = _grid(figure, content, gap, above_in, below_in)
     first: Axes | None = None
     for row, panel in enumerate(content):
         axes = figure.add_subplot(grid[row], sharex=first)
-        axes.set_xlim(0.0, span_s)
+        axes.set_xlim(begin_s, begin_s + span_s)
         _fill(axes, panel, happened, behind)
         # The labels of events stand between the first panel and its title.
         style.title(axes, panel.title, _TITLE_PAD_POINTS + (strip.height_in * 72.0 if first is None else 0.0))
@@ -102,6 +102,28 @@ def draw(
     labels.add_explanation(figure, explained, _LEFT_IN)
     _head(figure, title, lines, legend)
     return figure
+
+
+def _grid(figure: Figure, content: Sequence[Panel], gap: float, above_in: float, below_in: float) -> GridSpec:
+    """The places of the panels, with a gap between them in units."""
+    height_in = float(figure.get_figheight())
+    return figure.add_gridspec(
+        len(content),
+        1,
+        height_ratios=[panel.height for panel in content],
+        hspace=gap / (sum(panel.height for panel in content) / len(content)),
+        left=_LEFT_IN / _WIDTH_IN,
+        right=1.0 - _RIGHT_IN / _WIDTH_IN,
+        top=1.0 - above_in / height_in,
+        bottom=below_in / height_in,
+    )
+
+
+def _from(happened: Happened, begin_s: float) -> Happened:
+    """The same with times that count from another instant."""
+    marks, end = happened
+    shifted = [Mark(mark.at_s - begin_s, mark.text) for mark in marks]
+    return shifted, None if end is None else labels.Ending(end.at_s - begin_s, end.text)
 
 
 def _fill(axes: Axes, panel: Panel, happened: Happened, behind: Callable[[Axes], None] | None) -> None:
@@ -121,12 +143,19 @@ def _head(figure: Figure, title: str, lines: Sequence[str], handles: Sequence[Ar
     figure.text(left, 1.0 - 0.20 / height_in, title, fontsize=11.0, fontweight="bold", va="center")
     text = "\n".join(lines)
     figure.text(left, 1.0 - 0.34 / height_in, text, fontsize=8.5, color=style.MUTED, va="top", linespacing=1.35)
-    if handles:
-        figure.legend(
-            handles=list(handles),
-            loc="center right",
-            bbox_to_anchor=(1.0 - (_RIGHT_IN - 0.08) / _WIDTH_IN, 1.0 - 0.20 / height_in),
-            ncols=len(handles),
-            handletextpad=0.5,
-            columnspacing=1.4,
-        )
+    if not handles:
+        return
+    beside = len(handles) <= _MOST_BESIDE_TITLE
+    below_in = 0.40 + _LINE_IN * len(lines)
+    figure.legend(
+        handles=list(handles),
+        loc="center right" if beside else "upper left",
+        bbox_to_anchor=(1.0 - (_RIGHT_IN - 0.08) / _WIDTH_IN, 1.0 - 0.20 / height_in)
+        if beside
+        else (left, 1.0 - below_in / height_in),
+        ncols=len(handles) if beside else _LEGEND_COLUMNS,
+        handletextpad=0.5,
+        columnspacing=1.4,
+        borderaxespad=0.5 if beside else 0.0,
+        borderpad=0.4 if beside else 0.0,
+    )

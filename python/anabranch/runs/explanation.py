@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch import _core, arguments
 from anabranch.errors import InputError
-from anabranch.results import events, metrics, recording
+from anabranch.results import events, linktime, metrics, recording
+from anabranch.results.linktime import SLICE_S
 from anabranch.runs import reading, remedies, runfolder, trials
 from anabranch.runs.trials import WhatIf
 from anabranch.system import regular
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
 
     from anabranch.results.metrics import Metrics, Session
-    from anabranch.results.recording import SessionRecording
-
-_SLICE_S = 0.01
-"""The account has a row for so much time (``SLICE`` in its Rust module)."""
+    from anabranch.results.recording import Mark, SessionRecording
+    from anabranch.runs.session import Run
 
 _FIRST_RUN = 0.2
 """The part of the progress that the run itself is, where it is repeated without its causes."""
@@ -53,6 +53,27 @@ class Part:
     by: str | None
     bits: float
     share: float
+
+
+_FORMATS = (".png", ".svg", ".pdf")
+_AROUND = 0.2
+"""So much of the explained time is drawn before and after it."""
+
+
+@dataclass(frozen=True)
+class _OverTime:
+    """What an explanation is drawn from: the account of the session, and the session itself."""
+
+    table: pl.DataFrame
+    recording: SessionRecording | None
+    marks: Sequence[Mark]
+    paths: Sequence[str]
+
+    def around(self, begin: float, end: float) -> tuple[float, float]:
+        """The time to draw, within that of the account."""
+        more = _AROUND * (end - begin)
+        first, last = float(self.table["time_s"][0]), float(self.table["time_s"][-1]) + SLICE_S
+        return max(begin - more, min(first, begin)), min(end + more, max(last, end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +108,7 @@ class Explanation:
     parts: tuple[Part, ...]
     buffer_s: float | None = None
     what_if: WhatIf | None = None
+    _over_time: _OverTime | None = field(default=None, compare=False, repr=False)
 
     @property
     def causes(self) -> dict[str, float]:
@@ -98,7 +120,41 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """The same for JSON."""
-        return {**asdict(self), "causes": self.causes}
+        found = asdict(replace(self, _over_time=None))
+        del found["_over_time"]
+        return {**found, "causes": self.causes}
+
+    def figure(self) -> Figure:
+        """What each path's link went to over time, by cause, with the player's buffer and its stalls.
+
+        It shows the explained time, and a fifth of it before and after.
+        """
+        from anabranch.figures import causes as figures
+
+        shown = self._over_time
+        assert shown is not None, "only `explain` makes one"
+        begin, end = shown.around(self.begin_s, self.end_s)
+        return figures.draw_causes(
+            figures.Shown(linktime.of_table(shown.table, begin, end), shown.recording, shown.marks, shown.paths),
+            title=f"{self.scenario}, seed {self.seed}, {self.session}: {self.question}",
+            subtitle=f"{100 * self.useful_share:.1f} % of what the links could have carried was new data",
+            shares=self.causes,
+        )
+
+    def save_figure(self, path: str | Path) -> Path:
+        """Writes the figure, in the format of the file's suffix: ``.png``, ``.svg`` or ``.pdf``.
+
+        Raises:
+            InputError: There is no such format.
+            OSError: The file cannot be written.
+        """
+        from anabranch.figures import style
+
+        place = Path(arguments.place("path", path, "the name of a file"))
+        if place.suffix not in _FORMATS:
+            raise InputError(f"{place}: there is no such format of figures; expected {', '.join(_FORMATS)}")
+        style.save(self.figure(), place)
+        return place
 
 
 def explain(
@@ -136,6 +192,20 @@ def explain(
     """
     question = _Question(session, stall, segment, at)
     return _explain(_source(scenario, seed, reading.overrides_of(set), what_if), question, what_if, progress)
+
+
+def of_run(
+    run: Run, *, session: int, stall: int | None, segment: int | None, at: float | None, what_if: bool
+) -> Explanation:
+    """As `anabranch.Run.explain`."""
+    if run.metrics["engine"] != "sim":
+        raise InputError(f"{run.name}: a run in real time; expected a simulated one, which can be repeated")
+
+    def load(more: Sequence[tuple[str, str]]) -> _core.Scenario:
+        return _core.load(run.scenario, name=run.name, directory=None, overrides=more)
+
+    source = _Source(run.name, load, run.seed, run.metrics)
+    return _explain(source, _Question(session, stall, segment, at), what_if, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,16 +328,25 @@ def _answer(outcome: _core.Outcome, asked: _Question) -> Explanation:
         raise InputError(
             f"{session['name']}: nothing was requested, or its links have no limit of their rate; nothing to explain"
         )
-    recorded = recording.of_outcome(outcome).sessions
+    whole = recording.of_outcome(outcome)
+    recorded = whole.sessions[position] if position < len(whole.sessions) else None
+    answer = _of_part(found, session, table, recorded, asked)
+    paths = list(dict.fromkeys(subflow["path"] for subflow in session["subflows"]))
+    return replace(answer, _over_time=_OverTime(table, recorded, whole.marks, paths))
+
+
+def _of_part(
+    found: Metrics, session: Session, table: pl.DataFrame, recorded: SessionRecording | None, asked: _Question
+) -> Explanation:
     if asked.stall is not None:
-        return _of_stall(found, session, table, recorded[position] if position < len(recorded) else None, asked.stall)
+        return _of_stall(found, session, table, recorded, asked.stall)
     if asked.segment is not None:
         begin, end = _times_of(session, asked.segment)
         return _of_request(found, session, table, _due_at(table, begin), f"segment {asked.segment}", (begin, end))
     if asked.at is not None:
         what = f"the response that was due at {asked.at:g} s"
         return _of_request(found, session, table, _due_at(table, asked.at), what, None)
-    ends = float(table["time_s"].max() or 0.0)  # type: ignore[arg-type]
+    ends = float(table["time_s"][-1])
     return _account(found, session, table, "the whole session", session["start_s"], ends)
 
 
@@ -280,7 +359,8 @@ def _of_session(table: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def _times_of(session: Session, number: int) -> tuple[float, float]:
     """When a segment or download was requested and complete, since the run began."""
-    listed: list[Any] = session["media_segments"] or session["downloads"] or []
+    # Only DASH players have media segments.
+    listed: Sequence[Any] = session.get("media_segments") or session["downloads"] or []
     chosen = [one for place, one in enumerate(listed) if one.get("index", place) == number]
     if not chosen or chosen[-1]["finished_s"] is None:
         raise InputError(f"{session['name']}: segment {number} was not downloaded; there are {len(listed)}, from 0 on")
@@ -291,7 +371,7 @@ def _due_at(table: pl.DataFrame, at: float) -> int:
     """The request whose response was due at a time."""
     import polars as pl
 
-    near = table.filter((pl.col("time_s") <= at + _SLICE_S) & (pl.col("time_s") > at - _SLICE_S))
+    near = table.filter((pl.col("time_s") <= at + SLICE_S) & (pl.col("time_s") > at - SLICE_S))
     if near.is_empty():
         raise InputError(f"no response was due at {at:g} s")
     return int(near["request"][-1])
@@ -303,7 +383,7 @@ def _of_request(
     import polars as pl
 
     chosen = table.filter(pl.col("request") == request)
-    first, last = float(chosen["time_s"][0]), float(chosen["time_s"][-1]) + _SLICE_S
+    first, last = float(chosen["time_s"][0]), float(chosen["time_s"][-1]) + SLICE_S
     begin, end = times or (first, last)
     return _account(found, session, chosen, what, begin, end)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from anabranch.results.recording import Recording
+    from anabranch.runs.explanation import Explanation
 
 # Sessions that a notebook shows in full, and the heads of their tables.
 _MOST_SHOWN = 4
@@ -135,6 +136,32 @@ class Run:
 
         runfolder.check_session(0 if session is None else session, self.name, len(self.recording.sessions))
         return draw_run(self.recording, self.metrics, tomllib.loads(self.scenario), self.seed, session)
+
+    def explain(
+        self,
+        *,
+        session: int = 0,
+        stall: int | None = None,
+        segment: int | None = None,
+        at: float | None = None,
+        what_if: bool = False,
+    ) -> Explanation:
+        """Says where the link time of a session went: to new data, or to which causes. The run is simulated again.
+
+        Args:
+            session: As those of `anabranch.explain`.
+            stall: Explain this stall, counted from 1.
+            segment: Explain the download of this media segment, or this download, counted from 0.
+            at: Explain the response that was due at this time, in seconds since the run began.
+            what_if: Whether to repeat the run without each of the largest causes, and to say what that returns.
+
+        Raises:
+            InputError: There is no such session, stall or segment, nothing was due at that time, or the run was not
+                simulated.
+        """
+        from anabranch.runs import explanation
+
+        return explanation.of_run(self, session=session, stall=stall, segment=segment, at=at, what_if=what_if)
 
     def _repr_html_(self) -> str:
         """The summary, the paths and the figure, for notebooks."""

@@ -27,6 +27,32 @@ CAUSES = {
 }
 """What each cause says, by its key. ``useful`` is none."""
 
+SHORT = {
+    "useful": "new data",
+    "request": "request on its way",
+    "start-up": "start-up",
+    "window": "window",
+    "loss-random": "random loss",
+    "loss-queue": "loss at a full queue",
+    "loss-outage": "loss in an outage",
+    "reordering": "reordering",
+    "idle-decay": "decay while idle",
+    "player": "player paused",
+    "receive-window": "receive window",
+    "send-buffer": "send buffer",
+    "policy": "path policy",
+    "backup": "backup",
+    "scheduler": "scheduler",
+    "not-joined": "not joined",
+    "shared": "other connections",
+    "link-down": "link down",
+    "link-slow": "slower than its mean",
+    "copies": "copies",
+    "last-bytes": "last bytes",
+    "unexplained": "unexplained",
+}
+"""The same in two or three words, for legends and tables."""
+
 
 def phrase(cause: str, by: str | None) -> str:
     """A cause with who is behind it, such as `packets of another connection (cross 0)`."""
