@@ -115,7 +115,12 @@ fn refusal_of(error: &hyper::Error) -> StatusCode {
     if error.is_parse_version_h2() {
         StatusCode::HTTP_VERSION_NOT_SUPPORTED
     } else if error.is_parse_too_large() {
-        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
+        // Hyper answers 414 to a long target and 431 to a long head; only its text tells them apart.
+        if error.to_string().contains("URI") {
+            StatusCode::URI_TOO_LONG
+        } else {
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
+        }
     } else {
         StatusCode::BAD_REQUEST
     }
