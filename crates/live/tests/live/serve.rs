@@ -360,16 +360,31 @@ fn fetch_through_small_links(family: Family, paths: u16, len: u64, knows: Knows)
     took
 }
 
+/// Downloads are repeated until their times are within the bounds, at most this often. What else the machine does only lengthens a
+/// download, so the shortest of each kind counts.
+const MOST_MEASUREMENTS: usize = 5;
+
 /// A small link that the server does not know of costs at most a tenth of the time, and two seconds where no router reports it.
 fn assert_small_links_cost_little(family: Family, len: u64) {
     for paths in [1, 2] {
-        let took = |knows| fetch_through_small_links(family, paths, len, knows);
-        let (known, reported, silent) = (took(Knows::Before), took(Knows::Reported), took(Knows::Nothing));
-        let what = format!("{family:?}, {paths} paths: known {known} s, reported {reported} s, silent {silent} s");
-        eprintln!("{what}");
+        let [mut known, mut reported, mut silent] = [f64::INFINITY; 3];
         // A tenth of a second is for the processes.
-        assert!(reported < 1.1 * known + 0.1, "{what}");
-        assert!(silent < 1.1 * known + 2.0, "{what}");
+        let within =
+            |known: f64, reported: f64, silent: f64| reported < 1.1 * known + 0.1 && silent < 1.1 * known + 2.0;
+        for _ in 0..MOST_MEASUREMENTS {
+            let took = |knows| fetch_through_small_links(family, paths, len, knows);
+            known = known.min(took(Knows::Before));
+            reported = reported.min(took(Knows::Reported));
+            silent = silent.min(took(Knows::Nothing));
+            eprintln!("{family:?}, {paths} paths, shortest: known {known} s, reported {reported} s, silent {silent} s");
+            if within(known, reported, silent) {
+                break;
+            }
+        }
+        assert!(
+            within(known, reported, silent),
+            "{family:?}, {paths} paths: known {known} s, reported {reported} s, silent {silent} s"
+        );
     }
 }
 
