@@ -35,7 +35,7 @@ RUST_SOURCES := $(shell find crates scenarios/ -type f \( -name '*.rs' -o -name 
                 Cargo.toml Cargo.lock .cargo/config.toml
 PYTHON_TREES := python tests scripts
 
-.PHONY: help demo images test rust python rust-test python-test check check-rust check-python words rustdoc slow laws goals compare bench bench-live instructions build wheel docs site validation tables fuzz matrix uploads soak tools clean
+.PHONY: help demo images test rust python rust-test rust-live check check-rust check-python rustdoc slow laws goals compare bench bench-live instructions build wheel docs site validation tables fuzz matrix uploads soak tools clean
 
 help: ## Lists these verbs.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -131,26 +131,34 @@ test: | $(VENV)/.created ## Runs every test that this machine can run, but the s
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.development $(VENV)/.testable
 	@# Tests in real time wait most of the time, so that both languages together take little longer than one of them.
 	@echo "Tests and checks of Rust and of Python run beside each other; their output follows as each of them ends."
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=recurse rust python
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=recurse rust-test python
+	@# What emulates links has the machine to itself: packets that are late change what a kernel does.
+	@$(MAKE) --no-print-directory rust-live
 
-rust: rust-test ## Tests and checks of Rust.
+rust: rust-test rust-live ## Tests and checks of Rust.
+
+# Without the flags of make, because rustdoc would look for a job server that is not for it.
+RUST_TESTS = env -u MAKEFLAGS -u MFLAGS $(LINTING) $(CARGO) test --workspace --locked $(FEATURES)
+
+# All programs but one that needs a feature of its own. The whole workspace, because a package alone would be compiled with other features.
+programs      := $(filter-out channel_model,$(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs) $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs))))))
+SLOW_PROGRAMS  = --lib --bins --examples $(addprefix --test=,$(filter-out rows,$(programs)))
+
+rust-test: $(VENV)/.testable
+	$(RUST_TESTS) --lib --bins --examples $(addprefix --test=,$(filter-out live,$(programs)))
+	$(RUST_TESTS) --doc
 	@$(MAKE) --no-print-directory check-rust
 
-python: python-test ## Tests and checks of Python and of the documentation.
-	@$(MAKE) --no-print-directory check-python
-
-RUST_TESTS = $(CARGO) test --workspace --locked $(FEATURES)
-
-# Without the flags of make, because rustdoc would look for a job server that is not for it. Tests of the live suite wait most of the time,
-# so two of them run for each processor.
-rust-test: $(VENV)/.testable
-	threads=$$((2 * $$(getconf _NPROCESSORS_ONLN))); env -u MAKEFLAGS -u MFLAGS RUST_TEST_THREADS=$$threads $(LINTING) $(RUST_TESTS)
+# Tests of the live suite wait most of the time, so two of them run for each processor.
+rust-live: $(VENV)/.testable
+	threads=$$((2 * $$(getconf _NPROCESSORS_ONLN))); RUST_TEST_THREADS=$$threads $(RUST_TESTS) --test=live
 
 # Two processes, which take a module's tests at a time; live tests stay in one of them (tests/conftest.py).
 IN_PARALLEL = --numprocesses=2 --dist=loadgroup
 
-python-test: $(VENV)/.testable $(VENV)/.development
+python: $(VENV)/.testable $(VENV)/.development ## Tests and checks of Python and of the documentation.
 	$(BIN)/pytest $(IN_PARALLEL)
+	@$(MAKE) --no-print-directory check-python
 
 check: $(VENV)/.development $(VENV)/.testable ## Formatting, lints, types, words, and links in the documentation.
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-rust check-python
@@ -174,16 +182,8 @@ check-python: $(VENV)/.development $(VENV)/.testable
 	$(BIN)/python scripts/check-words.py
 	$(BIN)/pytest --quiet tests/test_docs.py -k 'link or page'
 
-words: $(VENV)/.created ## Finds words for which the project has a standard term (scripts/words.toml).
-	$(BIN)/python scripts/check-words.py
-
 rustdoc: ## Builds the pages of the crates; a broken link is an error. The slow suite does it, because it reads every dependency again.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet $(FEATURES)
-
-# All programs but that of the laws, and one that needs a feature of its own. They are chosen from the whole workspace, because a
-# package alone would be compiled anew, with other features.
-programs      := $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs) $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs)))))
-SLOW_PROGRAMS  = --lib --bins --examples $(addprefix --test=,$(filter-out rows channel_model,$(programs)))
 
 # In the build of `make test`, whose debug assertions hold in ten thousand networks, too.
 slow: build $(VENV)/.testable $(VENV)/.development $(VENV)/.site ## Runs the slow suite: ten thousand random networks, every handoff, all of dash.js, the kernel beside the simulation.
@@ -191,9 +191,9 @@ slow: build $(VENV)/.testable $(VENV)/.development $(VENV)/.site ## Runs the slo
 	@# What is measured in real time has the machine to itself.
 	$(BIN)/pytest -m "slow and live"
 	@$(MAKE) --no-print-directory rustdoc
-	$(LINTING) $(RUST_TESTS) $(SLOW_PROGRAMS) -- --ignored
-	$(LINTING) $(RUST_TESTS) --features anabranch-live/model --test channel_model
-	ANABRANCH_CASES=10000 $(LINTING) $(RUST_TESTS) --lib random_networks
+	$(RUST_TESTS) $(SLOW_PROGRAMS) -- --ignored
+	$(RUST_TESTS) --features anabranch-live/model --test channel_model
+	ANABRANCH_CASES=10000 $(RUST_TESTS) --lib random_networks
 
 # --- Measurements that take longer than CI may ----------------------------------------------------------------------
 
