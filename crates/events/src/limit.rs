@@ -13,7 +13,7 @@ pub enum Limit {
     Policy,
     /// It is a backup, and another subflow works.
     Backup,
-    /// The congestion window is full, or the control's pace has not come to the next packet.
+    /// The congestion window is full, or a pace, that of the control or the cap of the connection, has not come to the next packet.
     Window,
     /// The same while losses are repaired.
     Recovery,

@@ -89,7 +89,9 @@ impl Connection {
             self.expand_send_buffers();
         }
         for at in self.subflows.take_unsettled().iter() {
-            let waits_for_pace = self.subflows[at].sender.paced_until() > now && self.has_supply(at);
+            // A rate that the connection's cap limits does not show the path.
+            let paced_until = self.subflows[at].sender.paced_until();
+            let waits_for_pace = paced_until > now.max(self.pace_cap.until()) && self.has_supply(at);
             self.subflows.settle(now, at, waits_for_pace, decay);
         }
         self.arm_progress(now);

@@ -161,13 +161,13 @@ impl Connection {
         }
     }
 
-    /// Whether the subflow may send data now; records when only pacing prevents it.
+    /// Whether the subflow may send data now; records when only pacing, its own or the connection's, prevents it.
     fn may_send_now(&mut self, now: Instant, at: usize) -> bool {
         let subflow = &self.subflows[at];
         if !subflow.is_established() {
             return false;
         }
-        let paced_until = subflow.sender.paced_until();
+        let paced_until = subflow.sender.paced_until().max(self.pace_cap.until());
         if paced_until <= now {
             return true;
         }

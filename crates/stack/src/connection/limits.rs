@@ -67,7 +67,8 @@ impl Connection {
             return Limit::ReceiveWindow;
         }
         let subflow = self.subflows.iter().find(|subflow| subflow.id == view.id);
-        let paced = subflow.is_some_and(|subflow| subflow.sender.paced_until() > now);
+        let paced_until = subflow.map_or(Instant::ZERO, |subflow| subflow.sender.paced_until());
+        let paced = paced_until.max(self.pace_cap.until()) > now;
         if paced || !self.waits.scheduler_waiting { Limit::Window } else { Limit::Scheduler }
     }
 }

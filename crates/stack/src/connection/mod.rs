@@ -12,7 +12,7 @@
 //! `outgoing` (the two streams), `handshake`, `addresses` (ADD_ADDR, REMOVE_ADDR), `failure` (reinjection, closed
 //! subflows), `stale` (failures as in upstream Linux), `fallback` (plain TCP), `policy` (path policies), `path_mtu` (packets that were
 //! too big), `withhold` (peers that acknowledge what they have not received), `foresight` (what schedulers
-//! that forecast arrivals ask for), `limits` (what keeps a path from carrying more), and `resets` (for segments of no subflow).
+//! that forecast arrivals ask for), `limits` (what keeps a path from carrying more), `pace_cap` (a limit of the rate of all subflows together), and `resets` (for segments of no subflow).
 
 mod addresses;
 mod carry_out;
@@ -29,6 +29,7 @@ mod keys;
 mod limits;
 mod numbers;
 mod outgoing;
+mod pace_cap;
 mod path_mtu;
 mod policy;
 mod predict;
@@ -61,13 +62,14 @@ use crate::subflow::{State, Subflow};
 use crate::view::{ConnectionView, Hints, SubflowView};
 use anabranch_events::{FallbackReason, Log, Note, TransportEvent};
 use anabranch_segment::Segment;
-use anabranch_units::{Instant, PathId, SeqNumber};
+use anabranch_units::{Bandwidth, Instant, PathId, SeqNumber};
 use choose::Choice as NextSegment;
 use deadline::Deadline;
 use foresight::Foresight;
 use incoming::{Incoming, Surroundings};
 use keys::Key;
 use outgoing::Outgoing;
+use pace_cap::PaceCap;
 use state::{Switches, Waits};
 use std::collections::VecDeque;
 use subflows::{DataOptions, Subflows};
@@ -131,6 +133,7 @@ pub struct Connection {
     path_manager: FullMesh,
     path_policy: Box<dyn PathPolicy>,
     hints: Hints,
+    pace_cap: PaceCap,
     log: Log<TransportEvent>,
     next_subflow: u16,
     established: bool,
@@ -224,6 +227,7 @@ impl Connection {
             path_policy,
             path_manager: FullMesh::new(config.paths.iter().map(|path| path.id)),
             hints: Hints::default(),
+            pace_cap: PaceCap::default(),
             log: Log::default(),
             next_subflow: 0,
             established: false,
@@ -346,6 +350,17 @@ impl Connection {
         self.hints = hints;
     }
 
+    /// Limits the rate of payload that is sent, new or not, over all subflows together; `None` removes the limit. Windows and paces of the
+    /// congestion controls apply as before, and acknowledgments are not limited.
+    pub fn set_pace_cap(&mut self, rate: Option<Bandwidth>) {
+        self.pace_cap.set(rate);
+    }
+
+    /// The limit of [`Connection::set_pace_cap`].
+    pub fn pace_cap(&self) -> Option<Bandwidth> {
+        self.pace_cap.rate()
+    }
+
     /// Emits the state of every subflow.
     pub fn sample(&mut self, now: Instant) {
         for subflow in self.subflows.iter_noted() {
@@ -402,7 +417,9 @@ impl Connection {
                 self.withhold(now, choice);
                 continue;
             }
-            if !send(self.carry_out(now, choice)) {
+            let transmit = self.carry_out(now, choice);
+            self.pace_cap.on_sent(now, transmit.segment.payload_len);
+            if !send(transmit) {
                 return;
             }
             self.waits.paced_until = Deadline::NEVER;

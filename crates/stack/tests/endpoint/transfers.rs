@@ -2,8 +2,8 @@
 
 use crate::common::{Pair, Path, config, secs};
 use anabranch_events::{SendKind, TransportEvent};
-use anabranch_stack::connection::Protocol;
-use anabranch_units::{Duration, Instant};
+use anabranch_stack::connection::{Commit, Protocol};
+use anabranch_units::{Bandwidth, Duration, Instant};
 
 const MIB: u64 = 1 << 20;
 
@@ -49,6 +49,44 @@ fn two_paths_carry_the_sum_of_their_rates() {
     let ideal = (10 * MIB) as f64 * 8.0 * 1500.0 / 1428.0 / 15e6;
     let took = net.now.as_secs_f64();
     assert!(took > ideal && took < ideal + 0.5, "{took} s for ideally {ideal} s");
+}
+
+/// Seconds that 5 MiB take over paths of 10 and 5 Mb/s with this cap, and the bytes that each path carried.
+fn capped(commit: Commit, cap: Option<u64>) -> (f64, [u64; 2]) {
+    let mut ours = config(Protocol::Mptcp, 2);
+    ours.transport.commit = commit;
+    let paths = vec![Path::symmetric(10, 20), Path::symmetric(5, 40)];
+    let mut net = Pair::new(ours.clone(), ours, paths, 7);
+    net.to_send = 5 * MIB;
+    assert!(net.run_until(secs(1), |net| net.server.is_some()));
+    net.server().set_pace_cap(cap.map(Bandwidth::from_mbps));
+    assert!(net.run_until(secs(60), finished(5 * MIB)));
+    let packets = [net.paths[0].down.sent, net.paths[1].down.sent];
+    (net.now.as_secs_f64(), packets)
+}
+
+#[test]
+fn a_cap_limits_the_rate_of_all_subflows_together() {
+    for commit in [Commit::AtWindow, Commit::IntoBuffer] {
+        // A third of both paths, and more than either of them alone.
+        for mbps in [3, 12] {
+            let (took, packets) = capped(commit, Some(mbps));
+            // Beside it: handshakes, slow start, and last bytes that were committed to the slow path.
+            let ideal = (5 * MIB) as f64 * 8.0 / (mbps as f64 * 1e6);
+            assert!(
+                took > ideal && took < 1.05 * ideal + 0.5,
+                "{commit:?}, {mbps} Mb/s: {took} s for ideally {ideal} s"
+            );
+            assert!(mbps < 10 || packets.iter().all(|sent| *sent > 500), "{commit:?}: {packets:?}");
+        }
+    }
+}
+
+#[test]
+fn a_cap_above_what_the_paths_carry_changes_little() {
+    let (free, _) = capped(Commit::AtWindow, None);
+    let (high, _) = capped(Commit::AtWindow, Some(1_000));
+    assert!((high - free).abs() < 0.02 * free, "{high} s and {free} s");
 }
 
 #[test]
