@@ -1,13 +1,49 @@
-//! Parts that are in no registry: a host of the endpoint makes them, in whatever language it is written.
+//! Parts by choice: from a registry, or from outside, where a host of the endpoint makes them, in whatever language it is written.
 
-use crate::congestion::CongestionControl;
+use crate::congestion::{self, CongestionControl};
 use crate::options::{OptionError, Options};
-use crate::path_policy::PathPolicy;
-use crate::scheduler::Scheduler;
+use crate::path_policy::{self, PathPolicy};
+use crate::scheduler::{self, Scheduler};
 use anabranch_units::Duration;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+
+/// A scheduler, a path policy or a congestion control by name, with its options.
+pub type Choice = anabranch_registry::Choice<dyn ExternalParts>;
+
+/// Makes the scheduler that was chosen, from its registry or from outside. Both kinds have the common options.
+///
+/// # Errors
+/// As [`scheduler::create`].
+pub fn scheduler(choice: &Choice) -> Result<Box<dyn Scheduler>, OptionError> {
+    match choice.external() {
+        None => scheduler::create(&choice.name, &choice.options),
+        Some(external) => scheduler::with_common_options(&choice.options, |own| external.scheduler(&choice.name, own)),
+    }
+}
+
+/// Makes the path policy that was chosen, from its registry or from outside.
+///
+/// # Errors
+/// As [`path_policy::create`].
+pub fn path_policy(choice: &Choice) -> Result<Box<dyn PathPolicy>, OptionError> {
+    match choice.external() {
+        None => path_policy::create(&choice.name, &choice.options),
+        Some(external) => external.path_policy(&choice.name, &choice.options),
+    }
+}
+
+/// Makes the congestion control that was chosen, from its registry or from outside; the seed is for controls that draw.
+///
+/// # Errors
+/// As [`congestion::create`].
+pub fn congestion_control(choice: &Choice, seed: u64) -> Result<Box<dyn CongestionControl>, OptionError> {
+    match choice.external() {
+        None => congestion::create(&choice.name, &choice.options, seed),
+        Some(external) => external.congestion_control(&choice.name, &choice.options, seed),
+    }
+}
 
 /// A kind of replaceable part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,6 +20,8 @@ pub mod congestion;
 pub mod connection;
 pub mod external;
 pub use anabranch_registry::options;
+mod packet_memory;
+mod path;
 mod path_manager;
 pub mod path_policy;
 mod queue;
@@ -30,5 +32,5 @@ mod subflow;
 pub mod view;
 
 pub use connection::{Config, Connection, Placed, Transmit};
+pub use packet_memory::packet_memory;
 pub use receive_memory::receive_memory;
-pub use subflow::packet_memory;

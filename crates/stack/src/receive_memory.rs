@@ -6,9 +6,10 @@
 //!
 //! Source: Linux 6.18, `tcp_rcvbuf_grow`, `mptcp_rcvbuf_grow`, `tcp_measure_rcv_mss`.
 
-use crate::connection::ReceiveBuffer;
-use crate::subflow::packet_memory;
+use crate::packet_memory::packet_memory;
 use anabranch_units::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The share of payload in a buffer's memory, in 256ths.
 const WHOLE: u64 = 256;
@@ -19,6 +20,39 @@ pub(crate) const DEFAULT_SHARE: u64 = 128;
 const HEADERS: u32 = 144;
 /// What the application is taken to read in the first round trip: ten segments with timestamps (`TCP_INIT_CWND`).
 const FIRST_ROUND: u64 = 10 * 1_448;
+
+/// The receive window and how it grows: bytes of payload that are accepted at first, and up to where autotuning may raise
+/// that; both are the same for a fixed window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ReceiveBuffer {
+    /// The window at first.
+    pub initial: Bytes,
+    /// The largest window that autotuning may reach (about half of tcp_rmem's 6 MiB).
+    pub max: Bytes,
+}
+
+impl ReceiveBuffer {
+    /// What is accepted at first: one that grows begins with whole segments of `segment` bytes (Linux's
+    /// `tcp_select_initial_window`).
+    pub(crate) fn first_window(&self, segment: u32) -> u64 {
+        let (Bytes(initial), segment) = (self.initial, u64::from(segment.max(1)));
+        if self.max > self.initial && initial > segment { initial / segment * segment } else { initial }
+    }
+
+    /// The scale that the largest window needs (RFC 7323 section 2.3).
+    pub(crate) fn window_scale(&self) -> u8 {
+        let Bytes(largest) = self.max.max(self.initial);
+        (0..14).find(|scale| largest >> scale <= u64::from(u16::MAX)).unwrap_or(14)
+    }
+}
+
+impl Default for ReceiveBuffer {
+    fn default() -> Self {
+        // net.ipv4.tcp_rmem = 4096 131072 6291456; about half of a buffer holds payload, the rest its bookkeeping.
+        ReceiveBuffer { initial: Bytes(65_535), max: Bytes(3_145_728) }
+    }
+}
 
 /// The memory of a receive buffer that has room for so much payload in segments of `segment` bytes of payload.
 pub fn receive_memory(payload: u64, segment: u32) -> u64 {

@@ -4,7 +4,7 @@ use super::parts::external;
 use super::run::with_run;
 use crate::InputError;
 use anabranch_stack::connection::Choice;
-use anabranch_stack::external::Kind;
+use anabranch_stack::external::{self as chosen, Kind};
 use anabranch_stack::options::{OptionError, Options};
 use anabranch_stack::{congestion, path_policy, scheduler};
 use proptest::prelude::*;
@@ -39,18 +39,18 @@ pub fn check_contract(
     let (choice, refused) = (&choice, |error: OptionError| InputError::new_err(error.message));
     match kind {
         Kind::Scheduler => {
-            scheduler::chosen(choice).map_err(refused)?;
-            let make = || scheduler::chosen(choice).expect("it was made before");
+            chosen::scheduler(choice).map_err(refused)?;
+            let make = || chosen::scheduler(choice).expect("it was made before");
             try_cases(py, cases, &scheduler::contract::any_case(), |case| case.check(&make))
         }
         Kind::PathPolicy => {
-            path_policy::chosen(choice).map_err(refused)?;
-            let make = || path_policy::chosen(choice).expect("it was made before");
+            chosen::path_policy(choice).map_err(refused)?;
+            let make = || chosen::path_policy(choice).expect("it was made before");
             try_cases(py, cases, &path_policy::contract::any_case(), |case| case.check(&make))
         }
         Kind::CongestionControl => {
-            congestion::chosen(choice, 1).map_err(refused)?;
-            let make = || congestion::chosen(choice, 1).expect("it was made before");
+            chosen::congestion_control(choice, 1).map_err(refused)?;
+            let make = || chosen::congestion_control(choice, 1).expect("it was made before");
             try_cases(py, cases, &congestion::contract::any_life(), |life| {
                 prop_assert_eq!(life.lead(make()), life.lead(make()), "the same events give the same windows");
                 Ok(())

@@ -3,7 +3,7 @@
 use super::checker::{Checker, Result};
 use super::mistake::Mistake;
 use anabranch_stack::connection::{Choice, Transport};
-use anabranch_stack::external::Kind;
+use anabranch_stack::external::{self, Kind};
 use anabranch_stack::options::OptionError;
 use anabranch_stack::{congestion, path_policy, scheduler};
 use anabranch_units::Bytes;
@@ -14,10 +14,10 @@ const SMALLEST_BUFFER: Bytes = Bytes(4_096);
 pub(super) fn check_transport(transport: &mut Transport, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
     let names: Vec<_> = scheduler::REGISTRY.names().collect();
     let key = Key { kind: Kind::Scheduler, key: "scheduler", what: "scheduler", names };
-    check_choice(&mut transport.scheduler, &key, steps, checker, |choice| scheduler::chosen(choice).err())?;
+    check_choice(&mut transport.scheduler, &key, steps, checker, |choice| external::scheduler(choice).err())?;
     let names: Vec<_> = path_policy::REGISTRY.names().collect();
     let key = Key { kind: Kind::PathPolicy, key: "path_policy", what: "path policy", names };
-    check_choice(&mut transport.path_policy, &key, steps, checker, |choice| path_policy::chosen(choice).err())?;
+    check_choice(&mut transport.path_policy, &key, steps, checker, |choice| external::path_policy(choice).err())?;
     check_congestion_control(&mut transport.congestion_control, steps, checker)?;
     check_buffers(transport, steps, checker)
 }
@@ -25,7 +25,7 @@ pub(super) fn check_transport(transport: &mut Transport, steps: &[&str], checker
 pub(super) fn check_congestion_control(choice: &mut Choice, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
     let names: Vec<_> = congestion::REGISTRY.names().collect();
     let key = Key { kind: Kind::CongestionControl, key: "congestion_control", what: "congestion control", names };
-    check_choice(choice, &key, steps, checker, |choice| congestion::chosen(choice, 0).err())
+    check_choice(choice, &key, steps, checker, |choice| external::congestion_control(choice, 0).err())
 }
 
 /// A key that takes the choice of an algorithm.

@@ -28,7 +28,6 @@ mod laws;
 #[cfg(test)]
 mod testing;
 
-use crate::connection::Choice;
 use crate::options::{OptionError, Options};
 use crate::view::{Packets, SubflowView};
 pub use anabranch_events::LossCause;
@@ -71,17 +70,6 @@ pub fn create(name: &str, options: &Options, seed: u64) -> Result<Box<dyn Conges
         }
     })?;
     (entry.create)(options, seed)
-}
-
-/// Makes the control that was chosen, from this registry or from outside.
-///
-/// # Errors
-/// As [`create`].
-pub fn chosen(choice: &Choice, seed: u64) -> Result<Box<dyn CongestionControl>, OptionError> {
-    match choice.external() {
-        None => create(&choice.name, &choice.options, seed),
-        Some(external) => external.congestion_control(&choice.name, &choice.options, seed),
-    }
 }
 
 /// The smallest window after a loss that acknowledgments showed (RFC 5681 equation 4).

@@ -1,10 +1,9 @@
 //! Configuration of a connection, chosen by the host before it begins.
 
-use super::transport::{Choice, Protocol, Transport};
-use crate::external::ExternalParts;
-use anabranch_segment::BASE_HEADER_LEN;
+use super::transport::{Protocol, Transport};
+use crate::external::{Choice, ExternalParts};
+use crate::path::PathConfig;
 use anabranch_units::PathId;
-use core::net::IpAddr;
 use core::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -17,33 +16,6 @@ pub trait Entropy: Send {
 
 /// One in so many segments is withheld where clients are not trusted: that costs less than 0.5 % of the goodput.
 pub const WITHHELD_INTERVAL: NonZeroU32 = NonZeroU32::new(1_000).unwrap();
-
-/// One path that the connection may use.
-#[derive(Clone, Copy, Debug)]
-pub struct PathConfig {
-    /// Identifier of the path.
-    pub id: PathId,
-    /// This end's address.
-    pub local: IpAddr,
-    /// The peer's address.
-    pub remote: IpAddr,
-    /// The largest IP packet that this end's interface takes, in bytes.
-    pub mtu: u32,
-    /// Whether to use the path only when no other works.
-    pub backup: bool,
-}
-
-impl PathConfig {
-    /// Bytes of the IP header on this path, without options.
-    pub fn ip_header(&self) -> u32 {
-        if self.local.is_ipv4() { 20 } else { 40 }
-    }
-
-    /// Payload of the largest segment without options: the MSS of this end's SYN.
-    pub(crate) fn mss(&self) -> u32 {
-        self.mtu.saturating_sub(self.ip_header() + BASE_HEADER_LEN)
-    }
-}
 
 /// Everything that the host decides before a connection begins.
 #[derive(Clone, Debug)]

@@ -3,7 +3,8 @@
 use super::deadline::Deadline;
 use super::keys::{Key, join_hmac, leftmost_64, leftmost_160};
 use super::{Connection, Failover, Mode, PathConfig, Protocol, Role};
-use crate::congestion::{self, Siblings};
+use crate::congestion::Siblings;
+use crate::external;
 use crate::options::OptionError;
 use crate::receive_memory::ReceiveMemory;
 use crate::subflow::{DEFAULT_MSS, Opening, Origin, Peer, SendMemory, SenderOptions, State, Subflow};
@@ -30,7 +31,7 @@ impl Connection {
         let id = SubflowId(self.next_subflow);
         self.next_subflow += 1;
         let choice = self.config.congestion_control_on(path.id);
-        let control = congestion::chosen(choice, self.entropy.next_u64())?;
+        let control = external::congestion_control(choice, self.entropy.next_u64())?;
         let local_port = match self.role {
             Role::Client => self.config.local_port.wrapping_add(id.0),
             Role::Server => self.config.local_port,

@@ -46,18 +46,22 @@ mod withhold;
 #[cfg(test)]
 mod wraps;
 
-pub use config::{Config, Entropy, PathConfig, WITHHELD_INTERVAL};
+pub use crate::external::Choice;
+pub use crate::path::PathConfig;
+pub use crate::receive_memory::ReceiveBuffer;
+pub use config::{Config, Entropy, WITHHELD_INTERVAL};
 pub use path_mtu::{MtuReduction, TooBig};
 pub use transport::{
-    Choice, Commit, EXTERNAL_NAME, Failover, Protocol, ReceiveBuffer, Transport, Writer, congestion_control_schema,
-    path_policy_schema, scheduler_schema,
+    Commit, EXTERNAL_NAME, Failover, Protocol, Transport, Writer, congestion_control_schema, path_policy_schema,
+    scheduler_schema,
 };
 
+use crate::external;
 use crate::options::OptionError;
 use crate::path_manager::FullMesh;
-use crate::path_policy::{self, PathPolicy};
+use crate::path_policy::PathPolicy;
 use crate::receive_memory::{DEFAULT_SHARE, ReceiveMemory};
-use crate::scheduler::{self, Scheduler, SubflowSet};
+use crate::scheduler::{Scheduler, SubflowSet};
 use crate::subflow::{State, Subflow};
 use crate::view::{ConnectionView, Hints, SubflowView};
 use anabranch_events::{FallbackReason, Log, Note, TransportEvent};
@@ -199,9 +203,9 @@ impl Connection {
             let message = format!("there are {paths}; a connection has at most {most}, one subflow on each");
             return Err(OptionError { option: "paths".into(), message });
         }
-        let scheduler = scheduler::chosen(&config.transport.scheduler)?;
+        let scheduler = external::scheduler(&config.transport.scheduler)?;
         let foresight = Foresight::new(scheduler.services());
-        let path_policy = path_policy::chosen(&config.transport.path_policy)?;
+        let path_policy = external::path_policy(&config.transport.path_policy)?;
         let reports_notes = config.external_parts().is_some();
         let mode = if config.transport.protocol == Protocol::Tcp { Mode::Plain } else { Mode::Negotiating };
         let local_key = Key::new(entropy.next_u64());

@@ -3,6 +3,10 @@
 use anabranch_segment::{DataSeq, SackBlocks};
 use anabranch_units::SeqNumber;
 
+/// A segment that starts this far from the expected number is outside every window that either end could have
+/// advertised (RFC 7323 section 2.3).
+pub(super) const MAX_WINDOW: u64 = 1 << 30;
+
 /// The offset of a data sequence number, `first` being the number of offset 0; a 32-bit number is resolved near `near`.
 pub(super) fn expand(number: DataSeq, first: u64, near: u64) -> u64 {
     if number.wide {

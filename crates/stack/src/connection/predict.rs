@@ -2,7 +2,7 @@
 //! order or a plain acknowledgment. Of the ordered checks in `receive` such a segment needs few, because most of them
 //! have no effect. A test compares both on random segments.
 
-use super::receive::MAX_WINDOW;
+use super::numbers::MAX_WINDOW;
 use super::{Connection, Mode, Placed};
 use crate::subflow::KnownMapping;
 use anabranch_segment::{Flags, Segment};

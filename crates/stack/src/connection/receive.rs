@@ -2,7 +2,7 @@
 //! additions.
 
 use super::fallback::BadMapping;
-use super::numbers::{expand, sack_runs};
+use super::numbers::{MAX_WINDOW, expand, sack_runs};
 use super::predict::is_off;
 use super::{Connection, Failover, Mode, Placed};
 use crate::congestion::Siblings;
@@ -11,9 +11,6 @@ use anabranch_events::{CloseReason, FallbackReason, LossCause, TransportEvent};
 use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, Segment, TIMESTAMPS_LEN};
 use anabranch_units::{Duration, Instant, PathId};
 
-/// A segment that starts this far from the expected number is outside every window that either end could have
-/// advertised (RFC 7323 section 2.3).
-pub(super) const MAX_WINDOW: u64 = 1 << 30;
 /// A timestamp that is older than this may have wrapped: half the numbers of a clock of one tick per millisecond, rounded down to days
 /// (RFC 7323 section 5.5).
 const TIMESTAMP_LIFETIME: Duration = Duration::from_secs(24 * 86_400);

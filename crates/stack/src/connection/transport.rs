@@ -1,6 +1,7 @@
 //! How an endpoint behaves: the keys of `[transport]` in scenarios.
 
-use crate::external::ExternalParts;
+use crate::external::Choice;
+use crate::receive_memory::ReceiveBuffer;
 use crate::{congestion, path_policy, scheduler};
 use anabranch_units::{Bytes, text};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -50,9 +51,6 @@ pub enum Failover {
     Upstream,
 }
 
-/// A scheduler, a path policy or a congestion control by name, with its options.
-pub type Choice = anabranch_registry::Choice<dyn ExternalParts>;
-
 /// What the name of a part from outside looks like: where it is, a colon, and what it is called there.
 pub const EXTERNAL_NAME: &str = "^[^:]+:[^:]+$";
 
@@ -81,39 +79,6 @@ pub fn path_policy_schema(_: &mut SchemaGenerator) -> Schema {
 /// The JSON Schema of the choice of a congestion control.
 pub fn congestion_control_schema(_: &mut SchemaGenerator) -> Schema {
     choice_of(congestion::REGISTRY.names())
-}
-
-/// The receive window and how it grows: bytes of payload that are accepted at first, and up to where autotuning may raise
-/// that; both are the same for a fixed window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct ReceiveBuffer {
-    /// The window at first.
-    pub initial: Bytes,
-    /// The largest window that autotuning may reach (about half of tcp_rmem's 6 MiB).
-    pub max: Bytes,
-}
-
-impl ReceiveBuffer {
-    /// What is accepted at first: one that grows begins with whole segments of `segment` bytes (Linux's
-    /// `tcp_select_initial_window`).
-    pub(crate) fn first_window(&self, segment: u32) -> u64 {
-        let (Bytes(initial), segment) = (self.initial, u64::from(segment.max(1)));
-        if self.max > self.initial && initial > segment { initial / segment * segment } else { initial }
-    }
-
-    /// The scale that the largest window needs (RFC 7323 section 2.3).
-    pub(crate) fn window_scale(&self) -> u8 {
-        let Bytes(largest) = self.max.max(self.initial);
-        (0..14).find(|scale| largest >> scale <= u64::from(u16::MAX)).unwrap_or(14)
-    }
-}
-
-impl Default for ReceiveBuffer {
-    fn default() -> Self {
-        // net.ipv4.tcp_rmem = 4096 131072 6291456; about half of a buffer holds payload, the rest its bookkeeping.
-        ReceiveBuffer { initial: Bytes(65_535), max: Bytes(3_145_728) }
-    }
 }
 
 /// How an endpoint behaves, whatever its paths are. The defaults are Linux's, and where legacy Multipath TCP and upstream

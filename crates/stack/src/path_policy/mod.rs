@@ -10,7 +10,6 @@ pub mod contract;
 mod full_mesh;
 mod pud;
 
-use crate::connection::Choice;
 use crate::options::{OptionError, Options};
 use crate::scheduler::SubflowSet;
 use crate::view::SubflowView;
@@ -38,17 +37,6 @@ pub fn create(name: &str, options: &Options) -> Result<Box<dyn PathPolicy>, Opti
         OptionError { option: "path_policy".into(), message: format!("`{name}` is none of {}", names.join(", ")) }
     })?;
     (entry.create)(options)
-}
-
-/// Makes the policy that was chosen, from this registry or from outside.
-///
-/// # Errors
-/// As [`create`].
-pub fn chosen(choice: &Choice) -> Result<Box<dyn PathPolicy>, OptionError> {
-    match choice.external() {
-        None => create(&choice.name, &choice.options),
-        Some(external) => external.path_policy(&choice.name, &choice.options),
-    }
 }
 
 /// Decides which subflows may carry new data.

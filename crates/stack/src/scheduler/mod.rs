@@ -35,7 +35,6 @@ mod testing;
 #[cfg(test)]
 mod window_model;
 
-use crate::connection::Choice;
 use crate::options::{OptionError, Options};
 use crate::view::{ConnectionView, SubflowView};
 pub use anabranch_events::{Forecast, ForecastReason};
@@ -85,19 +84,16 @@ pub fn create(name: &str, options: &Options) -> Result<Box<dyn Scheduler>, Optio
         let names: Vec<_> = REGISTRY.names().collect();
         OptionError { option: "scheduler".into(), message: format!("`{name}` is none of {}", names.join(", ")) }
     })?;
-    let avoid_recovery = options.flag(AVOID_RECOVERY, false)?;
-    let scheduler = (entry.create)(&options.without(AVOID_RECOVERY))?;
-    Ok(if avoid_recovery { Box::new(AvoidRecovery::around(scheduler)) } else { scheduler })
+    with_common_options(options, entry.create)
 }
 
-/// Makes the scheduler that was chosen, from this registry or from outside. Both kinds have the common option.
-///
-/// # Errors
-/// As [`create`].
-pub fn chosen(choice: &Choice) -> Result<Box<dyn Scheduler>, OptionError> {
-    let Some(external) = choice.external() else { return create(&choice.name, &choice.options) };
-    let avoid_recovery = choice.options.flag(AVOID_RECOVERY, false)?;
-    let scheduler = external.scheduler(&choice.name, &choice.options.without(AVOID_RECOVERY))?;
+/// Makes a scheduler that understands the options which all have, whoever makes the scheduler itself from its own.
+pub(crate) fn with_common_options(
+    options: &Options,
+    create: impl FnOnce(&Options) -> Result<Box<dyn Scheduler>, OptionError>,
+) -> Result<Box<dyn Scheduler>, OptionError> {
+    let avoid_recovery = options.flag(AVOID_RECOVERY, false)?;
+    let scheduler = create(&options.without(AVOID_RECOVERY))?;
     Ok(if avoid_recovery { Box::new(AvoidRecovery::around(scheduler)) } else { scheduler })
 }
 

@@ -7,22 +7,13 @@
 //! Source: Linux 6.18, `tcp_sndbuf_expand`, `tcp_should_expand_sndbuf`, `tcp_stream_alloc_skb`.
 
 use super::INITIAL_WINDOW;
+use crate::packet_memory::{DESCRIPTION, PAGES, packet_memory};
 
-/// The kernel's description of a packet (`struct sk_buff`).
-const DESCRIPTION: u32 = 256;
-/// The kernel's record of the pages of a packet (`struct skb_shared_info`).
-const PAGES: u32 = 320;
 /// The longest IPv4 packet, which bounds what segmentation offload takes at once (`GSO_LEGACY_MAX_SIZE - 1`).
 const LARGEST_PACKET: u32 = 65_535;
 /// The payload of two packets shares one record at least (`tcp_min_tso_segs`). At more than some 24 Mb/s a record of Linux's
 /// holds more; there the windows, and with them the buffers, are so large that the records do not matter.
 const PACKETS_PER_RECORD: u32 = 2;
-
-/// Bytes of memory that Linux's autotuning of send buffers counts for a packet (`tcp_sndbuf_expand`). `segment` is the payload of
-/// the largest segment without options, `header_room` what the kernel's build reserves for headers (`MAX_TCP_HEADER`).
-pub fn packet_memory(segment: u32, header_room: u32) -> u64 {
-    u64::from((segment + header_room + PAGES).next_power_of_two() + DESCRIPTION)
-}
 
 /// What a subflow's data may take, and takes.
 #[derive(Clone, Copy, Debug)]

@@ -8,13 +8,13 @@ mod recovery;
 mod rtt;
 mod scoreboard;
 mod segment_size;
+mod send_state;
 mod sender;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use errands::{Closing, Errands};
 pub(crate) use memory::SendMemory;
-pub use memory::packet_memory;
 pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use recovery::TimerOutcome;
 pub(crate) use rtt::timestamp;
@@ -23,7 +23,7 @@ pub(crate) use segment_size::least_mtu;
 pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, SenderOptions, SizeChange, Withholding};
 
 use crate::congestion::CongestionControl;
-use crate::connection::PathConfig;
+use crate::path::PathConfig;
 use crate::receive_memory::ReceiveMemory;
 use crate::view::{SubflowView, window_rate};
 use anabranch_events::{CloseReason, SendKind};

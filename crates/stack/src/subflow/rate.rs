@@ -8,28 +8,10 @@
 //! nothing could arrive for a round trip, which makes the delivery rate of a short response too low.
 
 use super::scoreboard::Newest;
+use super::send_state::SendState;
 use crate::congestion::RateSample;
 use crate::view::{Arrivals, Delivered};
 use anabranch_units::{Duration, Instant};
-
-/// State when a packet was sent.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SendState {
-    /// Packets delivered until then.
-    delivered: u64,
-    /// When the last of them was delivered.
-    delivered_at: Instant,
-    /// When the first packet of the current flight was sent.
-    first_sent_at: Instant,
-    /// The sender had no data to send.
-    app_limited: bool,
-    /// Packets in flight, with this one.
-    in_flight: u32,
-    /// Packets found lost until then, and payload bytes delivered, both modulo 2^32: a record of each packet in flight has this state, and
-    /// a flight has less.
-    lost: u32,
-    delivered_bytes: u32,
-}
 
 /// Acknowledgments of a flight that arrive within less than this part of the least round trip do not show the rate: the network may have
 /// held them back and passed them on together.

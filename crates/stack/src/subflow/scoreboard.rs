@@ -6,8 +6,8 @@
 //! when a packet is sent again, or the list is read: without loss never. Every operation costs amortised constant time per packet, whatever the window,
 //! apart from binary searches and from the repair after a timeout, which walks the queue once.
 
-use super::rate::SendState;
 use super::rtt::timestamp;
+use super::send_state::SendState;
 use crate::queue::push_back;
 use anabranch_units::{Duration, Instant, SubflowId};
 use std::collections::VecDeque;

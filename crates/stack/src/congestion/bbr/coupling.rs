@@ -27,9 +27,8 @@
 //! `inflight_hi` of draft-ietf-ccwg-bbr, whose constants for losses and reductions it takes.
 
 use super::competition::Competition;
-use super::outputs::Pace;
 use super::rate::Rate;
-use super::{Bbr, MIN_WINDOW};
+use super::{Bbr, MIN_WINDOW, Pace};
 use crate::congestion::{Ack, Entry, Siblings};
 use crate::view::SubflowView;
 use anabranch_units::Duration;

@@ -39,7 +39,7 @@ use crate::view::{Packets, SubflowView};
 use aggregation::Aggregation;
 use anabranch_units::{Duration, Instant};
 use coupling::Coupling;
-use outputs::{Pace, offload_burst};
+use outputs::offload_burst;
 use policer::{AckSample, Action, Policer, Totals};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -115,6 +115,18 @@ impl Muted {
         let hidden = muted.is_some_and(|muted| (muted.from..=muted.to).contains(&sample.prior_delivered));
         RateSample { app_limited: sample.app_limited || hidden, ..*sample }
     }
+}
+
+/// What the pace is a rate of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    /// The rate is that of full segments of plain TCP (`mss_cache`), and a packet takes its payload of it. Over TCP packets leave at 0.99
+    /// times the bandwidth. Over Multipath TCP, whose options make segments shorter, they leave at up to 1.01 times the bandwidth, so that
+    /// a queue stands.
+    Linux,
+    /// The rate is that of payload, and a packet takes its headers of it, too: packets leave at 0.95 times the bandwidth. With the headers
+    /// in the rate they leave at 0.99 times the bandwidth.
+    Packets,
 }
 
 #[derive(Debug)]

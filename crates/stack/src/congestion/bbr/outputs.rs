@@ -2,7 +2,7 @@
 
 use super::coupling::Coupling;
 use super::rate::Rate;
-use super::{Bbr, CYCLE, MIN_WINDOW, Mode, Repair};
+use super::{Bbr, CYCLE, MIN_WINDOW, Mode, Pace, Repair};
 use crate::congestion::{Ack, Window};
 use crate::view::{Packets, SubflowView};
 use anabranch_units::{Bandwidth, Duration};
@@ -24,18 +24,6 @@ const MIN_OFFLOAD_RATE: Bandwidth = Bandwidth::from_bps(1_200_000);
 /// The largest burst of segmentation offload, and the time that it should take.
 const MAX_OFFLOAD_BYTES: u64 = 65_535;
 const OFFLOAD_TIME: Duration = Duration::from_nanos(1_000_000_000 >> 10);
-
-/// What the pace is a rate of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pace {
-    /// The rate is that of full segments of plain TCP (`mss_cache`), and a packet takes its payload of it. Over TCP packets leave at 0.99
-    /// times the bandwidth. Over Multipath TCP, whose options make segments shorter, they leave at up to 1.01 times the bandwidth, so that
-    /// a queue stands.
-    Linux,
-    /// The rate is that of payload, and a packet takes its headers of it, too: packets leave at 0.95 times the bandwidth. With the headers
-    /// in the rate they leave at 0.99 times the bandwidth.
-    Packets,
-}
 
 impl Bbr {
     pub(super) fn pacing_gain(&self) -> f64 {

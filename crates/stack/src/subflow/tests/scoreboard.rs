@@ -1,8 +1,8 @@
 //! The scoreboard against a model that keeps every packet for ever and searches all of them at every step.
 
 use super::{PACKET, at, start_of};
-use crate::subflow::rate::SendState;
 use crate::subflow::scoreboard::{Answer, Delivery, Record, Scoreboard};
+use crate::subflow::send_state::SendState;
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]

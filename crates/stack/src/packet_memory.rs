@@ -1,0 +1,12 @@
+//! The memory that Linux counts for a packet, in send buffers and in receive buffers.
+
+/// The kernel's description of a packet (`struct sk_buff`).
+pub(crate) const DESCRIPTION: u32 = 256;
+/// The kernel's record of the pages of a packet (`struct skb_shared_info`).
+pub(crate) const PAGES: u32 = 320;
+
+/// Bytes of memory that Linux's autotuning of send buffers counts for a packet (`tcp_sndbuf_expand`). `segment` is the payload of
+/// the largest segment without options, `header_room` what the kernel's build reserves for headers (`MAX_TCP_HEADER`).
+pub fn packet_memory(segment: u32, header_room: u32) -> u64 {
+    u64::from((segment + header_room + PAGES).next_power_of_two() + DESCRIPTION)
+}
