@@ -114,20 +114,10 @@ def test_metrics_are_folded_in_one_crate() -> None:
     assert not {crate for crate in having if layer(crate) < layer("observation")}
 
 
-# Files of `stack` that still use each other; every other circle is refused.
-KNOWN_CIRCLES = {
-    "stack": [
-        {"subflow::recovery", "subflow::segment_size", "subflow::sender"},
-    ],
-}
-
-
 @pytest.mark.parametrize("crate", CRATES)
 def test_no_files_of_a_crate_use_each_other(crate: str) -> None:
     """A module and those in it are one thing: these are circles of files of which none contains another."""
-    known = KNOWN_CIRCLES.get(crate, [])
-    found = circles(rust_uses(ROOT / "crates" / crate / "src"))
-    assert [circle for circle in found if not any(circle <= each for each in known)] == []
+    assert circles(rust_uses(ROOT / "crates" / crate / "src")) == []
 
 
 def test_a_circle_of_rust_files_is_found(tmp_path: Path) -> None:

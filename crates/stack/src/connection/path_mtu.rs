@@ -1,5 +1,5 @@
 //! Packets that were too big for a link: routers' reports (ICMP; RFC 1191, RFC 8201), and the size of segments afterwards. What the
-//! sender finds out by itself is in `subflow/segment_size.rs`.
+//! sender finds out by itself is in `subflow/sender/segment_size.rs`.
 
 use super::Connection;
 use crate::subflow::{SizeChange, least_mtu};

@@ -4,10 +4,8 @@ mod errands;
 mod memory;
 mod rate;
 mod receiver;
-mod recovery;
 mod rtt;
 mod scoreboard;
-mod segment_size;
 mod send_state;
 mod sender;
 #[cfg(test)]
@@ -16,11 +14,11 @@ mod tests;
 pub(crate) use errands::{Closing, Errands};
 pub(crate) use memory::SendMemory;
 pub(crate) use receiver::{Arrival, Receiver, max_pieces};
-pub(crate) use recovery::TimerOutcome;
 pub(crate) use rtt::timestamp;
 pub(crate) use scoreboard::{Record, Reinjection};
-pub(crate) use segment_size::least_mtu;
-pub(crate) use sender::{AckOutcome, Acknowledgment, Sender, SenderOptions, SizeChange, Withholding};
+pub(crate) use sender::{
+    AckOutcome, Acknowledgment, Sender, SenderOptions, SizeChange, TimerOutcome, Withholding, least_mtu,
+};
 
 use crate::congestion::CongestionControl;
 use crate::path::PathConfig;

@@ -6,19 +6,23 @@
 //! `sender/withheld.rs`.
 
 mod pacing;
+mod recovery;
+mod segment_size;
 mod usage;
 mod withheld;
 
 use super::rate::RateSampler;
-use super::recovery::{Duplicate, Prr, Rack, TailProbe, Undo};
 use super::rtt::{RttEstimator, timestamp};
 use super::scoreboard::{Answer, Delivery, Record, Scoreboard};
-use super::segment_size::SegmentSize;
 use crate::congestion::{Ack, CongestionControl, Siblings, Window};
 use crate::view::{Arrivals, Delivered, Pace, Packets, Phase};
 use anabranch_events::{LossCause, Note, SendKind};
 use anabranch_units::{Duration, Instant};
 use pacing::{Burst, BurstSize, Deferral};
+pub(crate) use recovery::TimerOutcome;
+use recovery::{Duplicate, Prr, Rack, TailProbe, Undo};
+use segment_size::SegmentSize;
+pub(crate) use segment_size::least_mtu;
 use usage::WindowUsage;
 pub(crate) use withheld::Withholding;
 

@@ -1,11 +1,11 @@
 //! Loss detection and repair: RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937), timeouts (RFC 6298), and
 //! undoing unnecessary reductions (Eifel by timestamps, RFC 3522 and 4015; duplicate SACK, RFC 3708; F-RTO, RFC 5682).
 
-use super::INITIAL_WINDOW;
-use super::rtt::timestamp;
-use super::scoreboard::{Delivery, Newest, Record};
-use super::sender::{AckOutcome, Acknowledgment, Reduction, Sender, TimerKind};
+use super::{AckOutcome, Acknowledgment, Reduction, Sender, TimerKind};
 use crate::congestion::{RateSample, Siblings, Window};
+use crate::subflow::INITIAL_WINDOW;
+use crate::subflow::rtt::timestamp;
+use crate::subflow::scoreboard::{Delivery, Newest, Record};
 use crate::view::{Packets, Phase};
 use anabranch_events::LossCause;
 use anabranch_units::{Duration, Instant};

@@ -12,8 +12,8 @@
 //! A *room* is what a segment of some size has for options and payload: the IP packet less the IP header and the fixed TCP header.
 
 use super::recovery::TailProbe;
-use super::scoreboard::{Delivery, Record};
-use super::sender::{AckOutcome, Sender, SizeChange};
+use super::{AckOutcome, Sender, SizeChange};
+use crate::subflow::scoreboard::{Delivery, Record};
 use crate::view::{Packets, Phase};
 use anabranch_segment::{BASE_HEADER_LEN, MAX_OPTIONS_LEN};
 use anabranch_units::{Duration, Instant};
