@@ -124,9 +124,9 @@ impl DirectionConfig {
         }
         let RateConfig::TokenBucket(bucket) = &self.rate else { return Ok(()) };
         let packet = u64::from(self.mtu + self.overhead);
-        if !(packet..=MAX_BURST).contains(&bucket.burst) {
+        if !(packet..=MAX_BURST).contains(&bucket.burst.0) {
             let problem =
-                format!("{} bytes is not between the largest packet, {packet}, and {MAX_BURST}", bucket.burst);
+                format!("{} bytes is not between the largest packet, {packet}, and {MAX_BURST}", bucket.burst.0);
             return Err(ConfigError::new("rate.burst", problem));
         }
         if bucket.peak < bucket.rate {
@@ -205,6 +205,7 @@ mod tests {
     use super::*;
     use crate::TokenBucketConfig;
     use crate::jitter::{Gamma, Normal};
+    use anabranch_units::Bytes;
 
     fn good() -> DirectionConfig {
         DirectionConfig::new(Bandwidth::from_mbps(2), QueueConfig::drop_tail_bytes(64_000))
@@ -219,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_bad_field_is_named() {
-        let bucket = |burst| TokenBucketConfig::new(Bandwidth::from_mbps(2), burst);
+        let bucket = |burst| TokenBucketConfig::new(Bandwidth::from_mbps(2), Bytes(burst));
         assert_eq!(bad_field(|c| c.mtu = 67), "mtu");
         assert_eq!(bad_field(|c| c.mtu = 70_000), "mtu");
         assert_eq!(bad_field(|c| c.overhead = 70_000), "overhead");

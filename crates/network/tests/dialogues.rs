@@ -11,7 +11,7 @@ use anabranch_network::{
     AtEnd, Backlog, Change, DelayConfig, DirectionConfig, Jitter, Loss, LossAt, Opportunities, Probability,
     QueueConfig, RateConfig, Reordering, Steps, TokenBucketConfig,
 };
-use anabranch_units::{Bandwidth, Duration, Instant};
+use anabranch_units::{Bandwidth, Bytes, Duration, Instant};
 use support::{Bench, at, ms, probability};
 
 /// 2 Mb/s, 20 ms, 64 kB.
@@ -290,7 +290,7 @@ fn a_smaller_queue_keeps_what_waits() {
 #[test]
 fn a_token_bucket_lets_a_burst_pass_and_remembers_it_across_an_outage() {
     let mut config = plain();
-    config.rate = RateConfig::TokenBucket(TokenBucketConfig::new(Bandwidth::from_mbps(2), 3000));
+    config.rate = RateConfig::TokenBucket(TokenBucketConfig::new(Bandwidth::from_mbps(2), Bytes(3000)));
     let mut bench = Bench::new(&config);
     for _ in 0..4 {
         bench.send(at(0), 1500);

@@ -8,7 +8,7 @@ use anabranch_network::{
     AtEnd, Change, CoDelConfig, DelayConfig, DirectionConfig, Jitter, Loss, LossAt, Opportunities, Probability, QUEUES,
     QueueConfig, QueueLimit, RateConfig, RedConfig, Reordering, Steps, TokenBucketConfig,
 };
-use anabranch_units::{Bandwidth, Duration, Instant};
+use anabranch_units::{Bandwidth, Bytes, Duration, Instant};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -47,7 +47,7 @@ fn token_bucket() -> impl Strategy<Value = TokenBucketConfig> {
     let peak = option::of(1..4u64);
     (100_000..20_000_000u64, 1600..20_000u64, peak).prop_map(|(bps, burst, factor)| TokenBucketConfig {
         rate: Bandwidth::from_bps(bps),
-        burst,
+        burst: Bytes(burst),
         peak: factor.map_or(Bandwidth::INFINITE, |factor| Bandwidth::from_bps(bps * factor)),
     })
 }
@@ -277,7 +277,7 @@ proptest! {
             for (nth, (to, size)) in departures[first..].iter().enumerate() {
                 bytes += u64::from(*size);
                 let time = to.since(*from);
-                prop_assert!(bytes <= bucket.burst + bucket.rate.bytes_in(time), "{bytes} bytes in {time}");
+                prop_assert!(bytes <= bucket.burst.0 + bucket.rate.bytes_in(time), "{bytes} bytes in {time}");
                 if nth > 0 {
                     let after_the_first = bytes - u64::from(departures[first].1);
                     prop_assert!(after_the_first <= bucket.peak.bytes_in(time) || bucket.peak == Bandwidth::INFINITE);

@@ -34,7 +34,7 @@ pub use plan::{FlowPlan, addresses, plan};
 pub use portable::Portable;
 pub use schema::{
     Action, Bulk, Constant, Dash, DirectionSpec, Event, External, Fps, LatencyUse, Link, MOST_RECORDED, Offset, Path,
-    Player, Progressive, Rate, SCHEMA, Scenario, Session, Starts, Statistics, Synthetic, TokenBucket, TooBig, Trace,
-    Traffic, TrafficKind, Video, json_schema, load, load_dictionary, load_with, page,
+    Player, Progressive, Rate, SCHEMA, Scenario, Session, Starts, Statistics, Synthetic, TooBig, Trace, Traffic,
+    TrafficKind, Video, json_schema, load, load_dictionary, load_with, page,
 };
 pub use warning::{Warning, WarningKind};

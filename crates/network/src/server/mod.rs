@@ -204,6 +204,7 @@ impl Server {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_units::Bytes;
 
     fn streams() -> Streams {
         Streams::new(1, "test")
@@ -228,7 +229,7 @@ mod tests {
         let bits = |config: RateConfig| Server::new(&config, &streams(), at(0)).capacity_bits(at(500), at(3_000));
         assert_eq!(bits(Bandwidth::from_mbps(2).into()), 5e6);
         assert_eq!(bits(Bandwidth::INFINITE.into()), f64::INFINITY);
-        let bucket = TokenBucketConfig::new(Bandwidth::from_mbps(2), 9000);
+        let bucket = TokenBucketConfig::new(Bandwidth::from_mbps(2), Bytes(9000));
         assert_eq!(bits(RateConfig::TokenBucket(bucket)), 5e6);
         let table = [(Duration::from_secs(1), Bandwidth::from_mbps(4)), (Duration::from_secs(1), Bandwidth::ZERO)];
         let table = Steps::new(table, crate::AtEnd::Loop).unwrap();
@@ -243,7 +244,7 @@ mod tests {
         let shaper = |peak| {
             let bucket = TokenBucketConfig {
                 peak: Bandwidth::from_mbps(peak),
-                ..TokenBucketConfig::new(Bandwidth::from_mbps(1), 9000)
+                ..TokenBucketConfig::new(Bandwidth::from_mbps(1), Bytes(9000))
             };
             RateConfig::TokenBucket(bucket)
         };

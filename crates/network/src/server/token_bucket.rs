@@ -9,23 +9,36 @@
 //! [`DirectionConfig::validate`](crate::DirectionConfig::validate) refuses a burst smaller than the MTU anyway.
 
 use super::Work;
-use anabranch_units::{Bandwidth, Instant};
+use anabranch_units::{Bandwidth, Bytes, Instant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// A shaper's parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A token bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename = "TokenBucket")]
 pub struct TokenBucketConfig {
-    /// The rate at which tokens accumulate.
+    /// The rate at which tokens are added.
     pub rate: Bandwidth,
-    /// Bytes that may be sent at once after an idle time.
-    pub burst: u64,
-    /// The rate within a burst; [`Bandwidth::INFINITE`] if it is not limited.
+    /// Bytes that may leave at once after an idle time: the size of the bucket.
+    pub burst: Bytes,
+    /// The rate within a burst.
+    #[serde(default = "unlimited")]
     pub peak: Bandwidth,
+}
+
+fn unlimited() -> Bandwidth {
+    Bandwidth::INFINITE
 }
 
 impl TokenBucketConfig {
     /// A bucket whose bursts leave at once.
-    pub fn new(rate: Bandwidth, burst: u64) -> Self {
-        TokenBucketConfig { rate, burst, peak: Bandwidth::INFINITE }
+    pub fn new(rate: Bandwidth, burst: Bytes) -> Self {
+        TokenBucketConfig { rate, burst, peak: unlimited() }
+    }
+
+    /// The tokens of a full bucket.
+    fn capacity(&self) -> Work {
+        Work::of(self.burst.0)
     }
 }
 
@@ -48,7 +61,7 @@ struct Level {
 
 impl TokenBucket {
     pub(super) fn new(config: TokenBucketConfig, now: Instant) -> Self {
-        let full = Level { tokens: Work::of(config.burst), at: now };
+        let full = Level { tokens: config.capacity(), at: now };
         TokenBucket { config, level: full, without_packet: full, price: Work::NONE }
     }
 
@@ -67,11 +80,11 @@ impl TokenBucket {
     pub(super) fn resume(&mut self, now: Instant, work: Work) -> Instant {
         let price = self.price;
         self.without_packet = self.level;
-        let level = self.level_at(now, Work::of(self.config.burst));
+        let level = self.level_at(now, self.config.capacity());
         let gathered = now + price.minus(level.tokens).time(self.config.rate);
         let leaves = gathered.max(now + work.time(self.config.peak));
         // While a packet larger than the burst waits, the bucket's capacity is the packet's size.
-        let level = self.level_at(leaves, Work::of(self.config.burst).max(price));
+        let level = self.level_at(leaves, self.config.capacity().max(price));
         self.level = Level { tokens: level.tokens.minus(price), at: leaves };
         leaves
     }
@@ -80,7 +93,7 @@ impl TokenBucket {
     /// a packet is sent all at once, so all of it is left.
     pub(super) fn interrupt(&mut self, began: Instant, work: Work, now: Instant) -> Work {
         self.level = self.without_packet;
-        self.level = self.level_at(now, Work::of(self.config.burst));
+        self.level = self.level_at(now, self.config.capacity());
         match self.config.peak {
             Bandwidth::INFINITE => work,
             peak => work.minus(Work::done(peak, now.since(began))),
@@ -89,7 +102,7 @@ impl TokenBucket {
 
     pub(super) fn change(&mut self, config: TokenBucketConfig, now: Instant) {
         // Tokens beyond the capacity of a smaller bucket are dropped at its next update.
-        self.level = self.level_at(now, Work::of(self.config.burst));
+        self.level = self.level_at(now, self.config.capacity());
         self.config = config;
     }
 
@@ -111,7 +124,7 @@ mod tests {
 
     /// 8 Mb/s is a byte per microsecond.
     fn bucket(burst: u64) -> TokenBucket {
-        TokenBucket::new(TokenBucketConfig::new(Bandwidth::from_mbps(8), burst), Instant::ZERO)
+        TokenBucket::new(TokenBucketConfig::new(Bandwidth::from_mbps(8), Bytes(burst)), Instant::ZERO)
     }
 
     fn kilobytes(n: u64) -> Work {
@@ -138,7 +151,7 @@ mod tests {
     fn the_peak_rate_spaces_a_burst() {
         let config = TokenBucketConfig {
             peak: Bandwidth::from_mbps(16),
-            ..TokenBucketConfig::new(Bandwidth::from_mbps(8), 3000)
+            ..TokenBucketConfig::new(Bandwidth::from_mbps(8), Bytes(3000))
         };
         let mut bucket = TokenBucket::new(config, Instant::ZERO);
         let half = Duration::from_micros(500);
@@ -162,7 +175,7 @@ mod tests {
         assert_eq!(bucket.serve(at(0), kilobytes(2)), at(2));
         assert_eq!(bucket.interrupt(at(0), kilobytes(2), at(1)), kilobytes(2));
         // 1000 tokens are there at 1 ms: half of what the packet needs. At half the rate the rest takes 2 ms.
-        bucket.change(TokenBucketConfig::new(Bandwidth::from_mbps(4), 2000), at(1));
+        bucket.change(TokenBucketConfig::new(Bandwidth::from_mbps(4), Bytes(2000)), at(1));
         assert_eq!(bucket.resume(at(1), kilobytes(2)), at(3));
     }
 
@@ -170,7 +183,7 @@ mod tests {
     fn an_interrupted_packet_pays_its_whole_price() {
         let config = TokenBucketConfig {
             peak: Bandwidth::from_mbps(8),
-            ..TokenBucketConfig::new(Bandwidth::from_mbps(4), 1000)
+            ..TokenBucketConfig::new(Bandwidth::from_mbps(4), Bytes(1000))
         };
         let mut bucket = TokenBucket::new(config, Instant::ZERO);
         assert_eq!(bucket.serve(at(0), kilobytes(1)), at(1));
@@ -184,7 +197,7 @@ mod tests {
     #[test]
     fn a_smaller_bucket_spills() {
         let mut bucket = bucket(3000);
-        bucket.change(TokenBucketConfig::new(Bandwidth::from_mbps(8), 1000), at(0));
+        bucket.change(TokenBucketConfig::new(Bandwidth::from_mbps(8), Bytes(1000)), at(0));
         assert_eq!([0, 0].map(|_| bucket.serve(at(0), kilobytes(1))), [at(0), at(1)]);
     }
 

@@ -34,7 +34,7 @@ pub use json_schema::json_schema;
 pub use page::page;
 pub use tables::{
     Action, Bulk, Constant, Dash, DirectionSpec, Event, Fps, LatencyUse, Link, Offset, Path, Player, Progressive, Rate,
-    SCHEMA, Scenario, Session, Starts, Statistics, Synthetic, TokenBucket, TooBig, Trace, Traffic, TrafficKind, Video,
+    SCHEMA, Scenario, Session, Starts, Statistics, Synthetic, TooBig, Trace, Traffic, TrafficKind, Video,
 };
 
 use crate::error::Error;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Error;
 use anabranch_network::loss::Bernoulli;
-use anabranch_network::{Loss, LossAt, QueueConfig};
+use anabranch_network::{Loss, LossAt, QueueConfig, TokenBucketConfig};
 use anabranch_stack::connection::{Commit, Failover, Protocol};
 use anabranch_units::{Bandwidth, Bytes, Duration, Ratio};
 use proptest::prelude::*;
@@ -248,7 +248,7 @@ fn a_short_form_opens_for_an_override_of_its_option() {
     let wifi = &scenario.links[0].down;
     assert_eq!(wifi.loss, bernoulli(20_000_000, LossAt::Entry));
     let (rate, burst, peak) = (Bandwidth::from_mbps(2), Bytes(9_000), Bandwidth::INFINITE);
-    assert_eq!(wifi.rate, Some(Rate::TokenBucket(TokenBucket { rate, burst, peak })));
+    assert_eq!(wifi.rate, Some(Rate::TokenBucket(TokenBucketConfig { rate, burst, peak })));
 }
 
 #[test]

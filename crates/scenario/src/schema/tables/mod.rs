@@ -19,7 +19,7 @@ pub use link::{DirectionSpec, Link, TooBig};
 pub use offset::Offset;
 pub use player::Player;
 pub(super) use rate::Recorded;
-pub use rate::{Constant, LatencyUse, Rate, Synthetic, TokenBucket, Trace};
+pub use rate::{Constant, LatencyUse, Rate, Synthetic, Trace};
 pub use session::{Path, Session, Statistics, Traffic, TrafficKind};
 pub use starts::Starts;
 pub use video::{Bulk, Dash, Fps, Progressive, Video};

@@ -6,7 +6,7 @@ use anabranch_network::{
     TokenBucketConfig, TraceKind,
 };
 use anabranch_registry::by_kind;
-use anabranch_units::{Bandwidth, Bytes, Duration, text};
+use anabranch_units::{Bandwidth, Duration, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ by_kind! {
         /// Always the same.
         "constant" => Constant(Constant),
         /// A shaper that lets bursts pass.
-        "token-bucket" => TokenBucket(TokenBucket),
+        "token-bucket" => TokenBucket(TokenBucketConfig),
         /// As recorded.
         "trace" => Trace(Trace),
         /// Synthetic, with the statistics of recorded rates.
@@ -31,22 +31,6 @@ by_kind! {
 pub struct Constant {
     /// The rate, or "unlimited".
     pub rate: Bandwidth,
-}
-
-/// A token bucket.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TokenBucket {
-    /// The rate at which tokens are added.
-    pub rate: Bandwidth,
-    /// Bytes that may leave at once after an idle time: the size of the bucket.
-    pub burst: Bytes,
-    /// The rate within a burst.
-    #[serde(default = "unlimited")]
-    pub peak: Bandwidth,
-}
-
-fn unlimited() -> Bandwidth {
-    Bandwidth::INFINITE
 }
 
 /// A recording that a direction follows.
@@ -184,9 +168,7 @@ impl Rate {
     pub fn config(&self) -> RateConfig {
         match self {
             Rate::Constant(Constant { rate }) => RateConfig::Constant(*rate),
-            Rate::TokenBucket(TokenBucket { rate, burst, peak }) => {
-                RateConfig::TokenBucket(TokenBucketConfig { rate: *rate, burst: burst.0, peak: *peak })
-            }
+            Rate::TokenBucket(bucket) => RateConfig::TokenBucket(*bucket),
             Rate::Trace(trace) => trace.recorded.as_ref().expect("the trace was read").rate.clone(),
             Rate::Synthetic(synthetic) => RateConfig::Synthetic(synthetic.config()),
         }
@@ -195,7 +177,7 @@ impl Rate {
     /// Whether nothing ever passes. Not of a trace whose file was not read.
     pub(in super::super) fn is_zero(&self) -> bool {
         match self {
-            Rate::Constant(Constant { rate }) | Rate::TokenBucket(TokenBucket { rate, .. }) => rate.as_bps() == 0,
+            Rate::Constant(Constant { rate }) | Rate::TokenBucket(TokenBucketConfig { rate, .. }) => rate.as_bps() == 0,
             Rate::Synthetic(synthetic) => synthetic.mean.as_bps() == 0,
             Rate::Trace(trace) => match trace.recorded.as_ref().map(|recorded| &recorded.rate) {
                 Some(RateConfig::Table(steps)) => steps.iter().all(|(_, rate)| rate.as_bps() == 0),
