@@ -140,7 +140,9 @@ def as_recorded(events: dict[str, Any]) -> dict[str, Any]:
 def _joined(events: dict[str, Any], names: list[str], now: dict[str, str]) -> tuple[str, Any, Any]:
     """One column of several, each for its own events."""
     kind, like, absent = next(events[column] for column in now.values() if column != MILLISECONDS)
-    values = np.full_like(like, absent)
+    # The values of a text are positions in its words.
+    nothing = -1 if kind == "text" else absent
+    values = np.full_like(like, nothing)
     for event, column in now.items():
         rows = np.fromiter((name == event for name in names), bool, len(names))
         found = events[column][1][rows]

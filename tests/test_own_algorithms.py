@@ -501,6 +501,19 @@ def test_the_suite_passes_the_examples_and_finds_faults(tmp_path: Path, monkeypa
     assert "same history" in fault
 
 
+def test_a_breach_is_a_sentence_without_lines_of_the_test_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "idle", scheduler_of("return None"))
+    fault = _core.check_contract("scheduler", "idle:Mine", directory=None, cases=200)
+    assert fault is not None
+    assert fault.startswith("it waits ")
+    assert "\n" not in fault
+    assert ".rs" not in fault
+    assert capfd.readouterr() == ("", "")
+
+
 def test_check_says_what_passes_and_what_fails(anabranch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checking, "CASES", 10)
     monkeypatch.setattr(checking, "SEEDS", (1,))

@@ -165,6 +165,16 @@ def test_events_tell_what_the_metrics_count(anabranch: Run, scenario: Path) -> N
     assert counts.get("picture-discarded", 0) == session["picture_discards"]
     assert counts.get("buffer-underflow", 0) == session["buffer_underflows"]
     assert counts["segment-sent"] == sum(subflow["segments_sent"] for subflow in session["subflows"])
+    sent = events.filter(pl.col("event").cast(pl.String) == "segment-sent")
+    assert set(sent["source"].cast(pl.String)) == {"session 0/server", "session 0/client"}
+    on_path = dict(
+        sent.filter(pl.col("source").cast(pl.String) == "session 0/server")["path"]
+        .cast(pl.String)
+        .value_counts()
+        .iter_rows()
+    )
+    assert on_path == {subflow["path"]: subflow["segments_sent"] for subflow in session["subflows"]}
+    assert events.filter(pl.col("subflow").is_not_null() & pl.col("path").is_null()).is_empty()
     assert events["time_s"].is_sorted()
     assert events.filter(pl.col("event").cast(pl.String) == "playback-started")["subflow"].null_count() == 1
 

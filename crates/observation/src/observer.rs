@@ -2,8 +2,8 @@
 
 use crate::account::Account;
 use crate::folds::{
-    DashMetrics, DeliveryGaps, Downloads, PathLabel, SenderCounts, SwitchPredictor, TransportMetrics, TransportReport,
-    ViewerMetrics,
+    DashMetrics, DeliveryGaps, Downloads, PathLabel, SenderCounts, SwitchForecast, SwitchPredictor, TransportMetrics,
+    TransportReport, ViewerMetrics,
 };
 use crate::metrics::{Ended, SessionMetrics};
 use crate::observed::Observed;
@@ -14,6 +14,7 @@ use anabranch_media::{Content, RESPONSE_HEADER_BYTES};
 use anabranch_scenario::MOST_RECORDED;
 use anabranch_scenario::{FlowPlan, Scenario};
 use anabranch_units::{Duration, Instant, LinkDirection, PathId, SubflowId};
+use std::collections::BTreeMap;
 
 /// Folds one session's events.
 pub struct Observer {
@@ -85,6 +86,19 @@ struct Rows {
     list: Vec<EventRow>,
     /// The source of what the sender, the receiver and the player say.
     sources: [u32; 3],
+    /// The path of each subflow, as the sender and the receiver number them.
+    paths: [BTreeMap<SubflowId, PathId>; 2],
+}
+
+impl Rows {
+    /// What an endpoint said: the sender, 0, or the receiver, 1.
+    fn endpoint(&mut self, who: usize, at: Instant, event: &TransportEvent, forecast: Option<SwitchForecast>) {
+        if let TransportEvent::SubflowOpened { subflow, path, .. } = *event {
+            self.paths[who].insert(subflow, path);
+        }
+        let row = EventRow::transport(at, self.sources[who], event, forecast);
+        self.list.push(row.on_path(|subflow| self.paths[who].get(&subflow).copied()));
+    }
 }
 
 /// The observers of a scenario's connections, and the sources of the table of events by number: two per link, then three
@@ -107,7 +121,7 @@ pub fn observers(
                 sources.push(format!("{}/{who}", flow.name));
                 sources.len() as u32 - 1
             });
-            Rows { list: Vec::new(), sources: own }
+            Rows { list: Vec::new(), sources: own, paths: Default::default() }
         });
         let recorded = flow.awaited && number < MOST_RECORDED;
         let mut observer = Observer::new(scenario, flow, recorded, observed(number));
@@ -186,7 +200,7 @@ impl Observer {
                 recorder.forecast(forecast);
             }
             if let Some(rows) = &mut self.rows {
-                rows.list.push(EventRow::transport(at, rows.sources[0], event, forecast));
+                rows.endpoint(0, at, event, forecast);
             }
             if let TransportEvent::WindowReduced { subflow, .. } | TransportEvent::ReductionUndone { subflow } = *event
             {
@@ -235,7 +249,7 @@ impl Observer {
                 dash.observe_receiver(event);
             }
             if let Some(rows) = &mut self.rows {
-                rows.list.push(EventRow::transport(at, rows.sources[1], event, None));
+                rows.endpoint(1, at, event, None);
             }
         });
     }

@@ -3,7 +3,7 @@
 use crate::folds::SwitchForecast;
 use crate::scalars::{Scalar, Scalars, scalars_of};
 use anabranch_events::{LinkEvent, PlayerEvent, TransportEvent};
-use anabranch_units::Instant;
+use anabranch_units::{Instant, PathId, SubflowId};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -86,6 +86,21 @@ impl EventRow {
             row.fields.push(("discard_expected", Scalar::Flag(forecast.discard())));
         }
         row
+    }
+
+    /// With the path of its subflow, where it has a subflow and not its path already.
+    #[must_use]
+    pub(crate) fn on_path(mut self, of: impl Fn(SubflowId) -> Option<PathId>) -> Self {
+        let subflow = self.fields.iter().find_map(|(name, scalar)| match scalar {
+            Scalar::Integer(number) if *name == "subflow" => u16::try_from(*number).ok(),
+            _ => None,
+        });
+        if self.fields.iter().all(|(name, _)| *name != "path")
+            && let Some(path) = subflow.and_then(|subflow| of(SubflowId(subflow)))
+        {
+            self.fields.push(("path", Scalar::Integer(path.0.into())));
+        }
+        self
     }
 }
 
@@ -255,8 +270,8 @@ pub(crate) fn words<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Column
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_events::DropCause;
-    use anabranch_units::SubflowId;
+    use anabranch_events::{DropCause, SendKind::New};
+    use anabranch_units::Duration;
 
     #[test]
     fn rows_are_sorted_by_time_and_keep_their_order_within_an_instant() {
@@ -277,6 +292,21 @@ mod tests {
         assert_eq!(column("bytes"), &Column::Integer(vec![40, none, none]));
     }
 
+    #[test]
+    fn a_row_with_a_subflow_has_the_path_of_that_subflow() {
+        let opened = TransportEvent::SubflowOpened { subflow: SubflowId(3), path: PathId(1), rtt: Duration::ZERO };
+        let sent =
+            |subflow| TransportEvent::SegmentSent { subflow: SubflowId(subflow), kind: New, bytes: 1, offset: 0 };
+        let path = |subflow: SubflowId| (subflow.0 == 3).then_some(PathId(0));
+        let events = [opened, sent(3), sent(4), TransportEvent::Finished];
+        let rows = events.iter().map(|event| EventRow::transport(Instant::ZERO, 0, event, None).on_path(path));
+        let table = tabulate(rows.collect(), vec!["session".into()], &["wifi".into(), "lte".into()]);
+        let (_, paths) = table.columns.iter().find(|(name, _)| *name == "path").unwrap();
+        let Column::Text { words, codes } = paths else { panic!() };
+        assert_eq!(words, &["wifi", "lte"]);
+        assert_eq!(codes, &[Some(1), Some(0), None, None], "that of its own, that of its subflow, unknown, no subflow");
+    }
+
     /// One of each event that has fields.
     fn every_event() -> Vec<EventRow> {
         use PlayerEvent as P;
@@ -284,7 +314,7 @@ mod tests {
         use anabranch_events::{
             CloseReason, FallbackReason, Forecast, ForecastReason, LossCause, MtuCause, Note, SendKind,
         };
-        use anabranch_units::{Bandwidth, Duration, PathId};
+        use anabranch_units::Bandwidth;
         let (at, time, rate) = (Instant::ZERO, Duration::from_millis(1), Bandwidth::from_mbps(1));
         let (subflow, path) = (SubflowId(1), PathId(0));
         let note = Note { name: "n", value: 1.0, subflow: Some(subflow) };

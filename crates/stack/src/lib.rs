@@ -16,6 +16,8 @@
 #[cfg(test)]
 extern crate self as anabranch_stack;
 
+#[cfg(any(test, feature = "conformance"))]
+pub mod breach;
 pub mod congestion;
 pub mod connection;
 pub mod external;

@@ -1,6 +1,7 @@
 //! The contract of every path policy, of the registry or from outside, checked on arbitrary states of subflows.
 
 use super::PathPolicy;
+use crate::breach::{require, require_same};
 use crate::scheduler::SubflowSet;
 use crate::view::{Packets, SubflowView};
 use anabranch_units::{Duration, Instant};
@@ -33,11 +34,13 @@ impl Case {
         for round in &self.0 {
             let views: Vec<_> = (0..).zip(round).map(view).collect();
             let allowed = policy.decide(now, &views);
-            prop_assert_eq!(allowed, twin.decide(now, &views), "the same history gives the same decision");
-            prop_assert_ne!(allowed, SubflowSet::EMPTY, "somebody may send");
-            prop_assert!(allowed.iter().all(|at| at < views.len()), "only existing subflows are allowed");
+            let positions = |set: SubflowSet| set.iter().collect::<Vec<_>>();
+            let (ours, twins) = (positions(allowed), positions(twin.decide(now, &views)));
+            require_same("decisions (positions of the allowed subflows)", &ours, &twins)?;
+            require(!allowed.is_empty(), || "it allows no subflow".into())?;
+            require(ours.iter().all(|at| *at < views.len()), || "it allows a subflow that does not exist".into())?;
             let Some(next) = policy.poll_timeout() else { break };
-            prop_assert!(next > now, "the time goes on");
+            require(next > now, || "the time of its next decision is not later than now".into())?;
             now = next;
         }
         Ok(())

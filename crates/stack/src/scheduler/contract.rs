@@ -1,6 +1,7 @@
 //! The contract of every scheduler, of the registry or from outside, checked on arbitrary sequences of views.
 
 use super::{Decision, Scheduler, SubflowSet, Trigger, View};
+use crate::breach::{require, require_same};
 use crate::view::{Arrivals, ConnectionView, Delivered, Pace, Packets, Phase, SubflowView};
 use anabranch_units::{Bandwidth, Duration, Instant, PathId, SubflowId};
 use proptest::prelude::*;
@@ -145,28 +146,45 @@ fn population(connection: &ConnectionView, step: &Step) -> (Vec<SubflowView>, Su
     (subflows, candidates)
 }
 
+/// Nothing is in flight whose acknowledgment would ask again.
+const WAITS_FOR_EVER: &str = "it waits although every subflow that may send has room, so nothing would make it decide again; \
+    expected a subflow, or a time to wait until";
+
 /// Checks one decision against the contract.
 fn check(view: &View<'_>, trigger: Trigger, decision: Decision) -> Result<(), TestCaseError> {
     let connection = view.connection;
     match decision {
         Decision::Send { subflow, bytes } => {
-            prop_assert!(view.candidates.contains(subflow) && bytes > 0, "data goes to a candidate");
-            prop_assert!(trigger == Trigger::Reinjection || view.new_bytes() > 0, "there is nothing new to send");
+            to_candidate(view, subflow, bytes)?;
+            let something = trigger == Trigger::Reinjection || view.new_bytes() > 0;
+            require(something, || "it sends new data where there is none".into())?;
         }
         Decision::Duplicate { subflow, offset, bytes } => {
-            prop_assert_eq!(trigger, Trigger::NewData);
-            prop_assert!(view.candidates.contains(subflow) && bytes > 0, "data goes to a candidate");
-            prop_assert!(offset >= connection.unacked && offset + bytes <= connection.next);
-            prop_assert!(bytes <= u64::from(view.subflows[subflow].mss));
+            require(trigger == Trigger::NewData, || "it duplicates where it is asked for a reinjection".into())?;
+            to_candidate(view, subflow, bytes)?;
+            let sent = connection.unacked..=connection.next;
+            require(sent.contains(&offset) && offset + bytes <= connection.next, || {
+                format!("it duplicates {bytes} bytes from offset {offset}; in flight are those from {sent:?}")
+            })?;
+            let mss = view.subflows[subflow].mss;
+            require(bytes <= u64::from(mss), || format!("it duplicates {bytes} bytes; a segment has at most {mss}"))?;
         }
         Decision::Wait { until } => {
-            prop_assert_eq!(trigger, Trigger::NewData, "somebody can take the reinjection");
+            require(trigger == Trigger::NewData, || "it waits with a reinjection that a candidate could take".into())?;
             // Waiting for an event is safe only where an event must come: from a full subflow.
             let full = view.contenders().any(|(position, _)| !view.candidates.contains(position));
-            prop_assert!(view.new_bytes() == 0 || full || until.is_some(), "it would wait for ever");
+            require(view.new_bytes() == 0 || full || until.is_some(), || WAITS_FOR_EVER.into())?;
         }
     }
     Ok(())
+}
+
+/// Data goes to a candidate, and at least a byte of it.
+fn to_candidate(view: &View<'_>, subflow: usize, bytes: u64) -> Result<(), TestCaseError> {
+    require(view.candidates.contains(subflow), || {
+        format!("it sends on the subflow at position {subflow}, which is no candidate")
+    })?;
+    require(bytes > 0, || "it sends no byte".into())
 }
 
 /// Carries a decision out as the connection does.
@@ -190,9 +208,10 @@ fn ask(pair: &mut [Box<dyn Scheduler>; 2], connection: &mut ConnectionView, step
             return Ok(());
         }
         let [decision, same] = [0, 1].map(|index| pair[index].decide(&view, step.trigger));
-        prop_assert_eq!(decision, same, "the same history gives the same decision");
+        require_same("decisions", &decision, &same)?;
         if candidates.is_empty() {
-            prop_assert_eq!(decision, Decision::Wait { until: None });
+            let waits = decision == Decision::Wait { until: None };
+            require(waits, || format!("without candidates it decided {decision:?}; expected to wait"))?;
             return Ok(());
         }
         check(&view, step.trigger, decision)?;
@@ -230,12 +249,13 @@ fn lone_subflow_gets_data(
         let view = View { connection: &connection, subflows: &subflows, candidates, flight: &[] };
         match scheduler.decide(&view, Trigger::NewData) {
             Decision::Send { subflow, .. } => {
-                prop_assert_eq!(subflow, lone);
-                return Ok(());
+                return require(subflow == lone, || {
+                    format!("it sends on the subflow at position {subflow}, where only that at {lone} may send")
+                });
             }
             Decision::Duplicate { .. } => {}
-            Decision::Wait { until } => prop_assert!(until.is_some(), "nothing will ever wake it"),
+            Decision::Wait { until } => require(until.is_some(), || WAITS_FOR_EVER.into())?,
         }
     }
-    Err(TestCaseError::fail("the lone subflow starves"))
+    Err(TestCaseError::fail("the only subflow that may send gets no new data"))
 }

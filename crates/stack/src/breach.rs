@@ -1,0 +1,23 @@
+//! A breach of a contract, in a sentence for the author of the algorithm: without a place in the sources of Anabranch.
+
+use proptest::test_runner::TestCaseError;
+
+/// Fails with a sentence where something does not hold.
+///
+/// # Errors
+/// The breach.
+pub fn require(holds: bool, breach: impl FnOnce() -> String) -> Result<(), TestCaseError> {
+    if holds { Ok(()) } else { Err(TestCaseError::fail(breach())) }
+}
+
+/// Fails where two algorithms of one history differ in what they did.
+///
+/// # Errors
+/// The breach, with both.
+pub fn require_same<T: PartialEq + std::fmt::Debug>(what: &str, one: &T, other: &T) -> Result<(), TestCaseError> {
+    require(one == other, || {
+        format!(
+            "the same history gave two {what}, {one:?} and {other:?}; draw from `ctx.rng`, and take the time from `ctx.now`"
+        )
+    })
+}
