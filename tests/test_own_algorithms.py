@@ -514,6 +514,23 @@ def test_a_breach_is_a_sentence_without_lines_of_the_test_library(
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_path_policy_that_asks_for_a_time_in_the_past_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(
+        tmp_path,
+        "restless",
+        "import anabranch\nclass Mine(anabranch.PathPolicy):\n    def decide(self, subflows):\n        return None\n"
+        "    def poll_timeout(self):\n        return 0.0\n",
+    )
+    fault = _core.check_contract("path_policy", "restless:Mine", directory=None, cases=10)
+    assert fault is not None
+    assert "poll_timeout() returned 0, which is not later than now" in fault
+    with pytest.raises(AlgorithmError, match="not later than now"):
+        anabranch.run("bulk/two-paths", set={"transport.path_policy": "restless:Mine", "duration": "1 s"})
+
+
 def test_check_says_what_passes_and_what_fails(anabranch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checking, "CASES", 10)
     monkeypatch.setattr(checking, "SEEDS", (1,))

@@ -147,8 +147,9 @@ class PathPolicy(Algorithm):
     def poll_timeout(self) -> float | None:
         """Returns when to decide again, in seconds since the start; ``None`` if only changes of the subflows matter.
 
-        Called once before the first decision, and after each one. ``self.ctx.after(0.1)`` is a tenth of a second from
-        now, rounded as the engine rounds times, so that ``self.ctx.now`` will equal it.
+        Called once before the first decision, and after each one. After a decision the time must be later than now:
+        otherwise the run ends. ``self.ctx.after(0.1)`` is a tenth of a second from now, rounded as the engine rounds
+        times, so that ``self.ctx.now`` will equal it.
         """
         return None
 

@@ -1,6 +1,6 @@
 //! Path policies in Python.
 
-use super::context::instant;
+use super::context::{instant, seconds};
 use super::part::Part;
 use super::views::{Subflow, Subflows};
 use anabranch_events::Note;
@@ -11,7 +11,7 @@ use anabranch_units::{Duration, Instant};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-/// A policy that asks to be called at once, again and again, would stop the time; it is called this much later.
+/// A policy that asks to be called a nanosecond later, again and again, would nearly stop the time; it is called this much later.
 const LEAST_PAUSE: Duration = Duration::from_micros(1);
 
 /// A path policy of an author.
@@ -87,7 +87,15 @@ impl PathPolicy for OwnPathPolicy {
             }
             let all = self.subflows.all(py);
             let set = self.part.call(py, &self.decide, (all,), |answer| allowed(&answer, subflows))?;
-            self.next = self.ask_timeout(py).map(|next| next.max(now + LEAST_PAUSE));
+            let next = self.ask_timeout(py);
+            if let Some(next) = next.filter(|next| *next <= now) {
+                self.part.misbehave(&format!(
+                    "poll_timeout() returned {}, which is not later than now; expected a later time, such as \
+                     self.ctx.after(0.1), or None",
+                    seconds(next)
+                ));
+            }
+            self.next = next.map(|next| next.max(now + LEAST_PAUSE));
             Some(set)
         });
         match decided {
