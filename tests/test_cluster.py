@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -73,6 +75,50 @@ def workers() -> Iterator[Any]:
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.CRITICAL
     ) as local:
         yield local
+
+
+OWN = """\
+import anabranch
+import beside
+
+
+class Mine(anabranch.Scheduler):
+    def decide(self, view, trigger):
+        return view.candidates[min(beside.POSITION, len(view.candidates) - 1)]
+"""
+
+
+def test_modules_beside_the_plan_travel_with_their_runs(
+    workers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, elsewhere = tmp_path / "study", tmp_path / "elsewhere"
+    study.mkdir()
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    (study / "own_of_the_study.py").write_text(OWN, "utf-8")
+    (study / "beside.py").write_text("POSITION = 1\n", "utf-8")
+    (study / "base.toml").write_text(BASE, "utf-8")
+    file = study / "plan.toml"
+    file.write_text(
+        'schema = 1\nquestion = "?"\nscenario = "base.toml"\nseeds = 3\n'
+        '[vary]\n"transport.scheduler" = ["min-rtt", "own_of_the_study:Mine"]\n',
+        "utf-8",
+    )
+    local = swept(file, tmp_path / "local", Threads(1))
+    # Workers on another machine have no such folder.
+    parcel = pickle.loads(pickle.dumps(_parcel(file)))
+    for module in ("own_of_the_study", "beside"):
+        sys.modules.pop(module, None)
+    study.rename(tmp_path / "away")
+    with distributed.Client(workers, set_as_default=False) as client:
+        made = client.submit(parcels.make, parcel, pure=False).result(timeout=120)
+    assert [error for _, error in made] == [None] * 6
+    assert local.failed == 0
+
+
+def _parcel(file: Path) -> parcels.Parcel:
+    experiment = sweep.Experiment.of(plan.load(file))
+    return parcels.Parcel.of(list(experiment.runs((1, 2, 3))))
 
 
 class Watching:

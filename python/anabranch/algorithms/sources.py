@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -18,6 +20,31 @@ def of_scenario(scenario: _core.Scenario) -> list[tuple[str, bytes]]:
         if module is not None:
             _collect(module, _root(module), found)
     return sorted(found.items())
+
+
+def lay_out(sources: tuple[tuple[str, bytes], ...]) -> Path:
+    """Writes modules that came from another machine into a folder of this process, where they are imported from.
+
+    The folder stays as long as the process, because an algorithm is made anew for every run, and its module is read
+    again if its file changed. The same modules have the same folder.
+
+    Args:
+        sources: What `of_scenario` gave there.
+    """
+    return Path(_folder(sources).name)
+
+
+@cache
+def _folder(sources: tuple[tuple[str, bytes], ...]) -> tempfile.TemporaryDirectory[str]:
+    folder = tempfile.TemporaryDirectory(prefix="anabranch-modules-")
+    names = [name for name, _ in sources]
+    for name, content in sources:
+        path = Path(folder.name, *name.split("."))
+        package = any(other.startswith(f"{name}.") for other in names)
+        file = path / "__init__.py" if package else path.with_suffix(".py")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    return folder
 
 
 def _root(module: ModuleType) -> Path | None:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from anabranch import _core
+from anabranch.algorithms import sources
 from anabranch.experiments import keys
 from anabranch.experiments.conditions import Run
 from anabranch.experiments.executor import failure
@@ -27,12 +28,14 @@ class Portable:
         digest: That of `anabranch.experiments.keys.of_scenario`.
         text: The resolved scenario, naming its files relative to itself.
         files: These files.
+        modules: The modules of its own algorithms, and what these import from beside them.
     """
 
     name: str
     digest: str
     text: str
     files: tuple[tuple[str, bytes], ...]
+    modules: tuple[tuple[str, bytes], ...] = ()
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -48,7 +51,8 @@ class Portable:
                 file = Path(folder) / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content)
-            scenario = _core.load(self.text, name=self.name, directory=folder, overrides=())
+            modules = sources.lay_out(self.modules) if self.modules else None
+            scenario = _core.load(self.text, name=self.name, directory=folder, overrides=(), modules=modules)
         if (digest := keys.of_scenario(scenario)) != self.digest:
             raise RuntimeError(f"{self.name}: its digest is {digest} here, and {self.digest} where it came from")
         return scenario
@@ -96,8 +100,10 @@ class Parcel:
         scenarios: dict[str, Portable] = {}
         for run in runs:
             if run.digest not in scenarios:
-                text, files = run.scenario().portable()
-                scenarios[run.digest] = Portable(run.condition.scenario, run.digest, text, tuple(files))
+                scenario = run.scenario()
+                text, files = scenario.portable()
+                modules = tuple(sources.of_scenario(scenario))
+                scenarios[run.digest] = Portable(run.condition.scenario, run.digest, text, tuple(files), modules)
         tasks = tuple(Task(digests.index(run.digest), run.seed, run.reducers, run.segments) for run in runs)
         return Parcel(provenance.build(), tuple(scenarios.values()), tasks)
 
