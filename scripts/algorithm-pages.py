@@ -76,6 +76,7 @@ def kinds() -> tuple[Kind, ...]:
             anabranch.congestion_controls(),
         ),
         Kind("path-policies", "Path policies", "transport.path_policy", anabranch.path_policies()),
+        Kind("response-pacings", "Pacing of responses", "server.response_pacing", anabranch.response_pacings()),
         Kind("abr-rules", "Bitrate rules", "session.player", anabranch.abr_rules()),
     )
 
@@ -93,11 +94,11 @@ def options(kind: Kind, name: str) -> list[Option]:
     """The options of an algorithm, found out by giving it wrong ones: messages name valid values and defaults."""
     if kind.name == "abr-rules":
         return list(_rule_options(name))
-    where = kind.key.partition(".")[2]
+    table, _, where = kind.key.partition(".")
 
     def refused(option: str, value: Any) -> str:
-        transport = {where: {"name": name, option: value}}
-        return _refusal({"transport": transport, "session": [{"video": {"kind": "bulk"}}]})
+        chosen = {where: {"name": name, option: value}}
+        return _refusal({table: chosen, "session": [{"video": {"kind": "bulk"}}]})
 
     known = re.search(r"known are ([\w, ]+)", refused(_NONE_SUCH, 1))
     names = known[1].split(", ") if known else []

@@ -176,6 +176,25 @@ def abr_rule(name: str) -> Figure:
         return figure
 
 
+def response_pacing(name: str) -> Figure:
+    """What four viewers of two shared links choose."""
+    run = anabranch.run("viewers/four", seed=runs.SEED, set={"server.response_pacing": name}, events=True)
+    shares = [session["mean_bitrate_bps"] or 0.0 for session in run.metrics["sessions"]]
+    switches = sum(session["switches"] or 0 for session in run.metrics["sessions"]) / len(shares)
+    with style.applied():
+        figure, axes = _axes(height=2.7)
+        for number, recorded in enumerate(run.recording.sessions):
+            edges = [recorded.shown[0].begin_s, *(each.end_s for each in recorded.shown)]
+            rates = [each.bitrate_bps / 1e6 for each in recorded.shown]
+            axes.stairs(rates, edges, baseline=None, linewidth=1.1, label=f"viewer {number + 1}")
+        axes.set_title(f"{name}: mean {sum(shares) / len(shares) / 1e6:.2f} Mb/s, {switches:.0f} switches of each")
+        axes.set_ylim(bottom=0.0)
+        axes.set_xlabel("seconds")
+        axes.set_ylabel("bitrate (Mb/s)")
+        axes.legend(loc="lower right", ncols=4)
+        return figure
+
+
 def _seen(run: anabranch.Run) -> str:
     session = run.metrics["sessions"][0]
     stalls = f"{session['stall_s']:.1f} s frozen" if session["stalls"] else "no stall"
@@ -320,6 +339,7 @@ def figures() -> dict[str, Callable[[], Figure]]:
         scheduler: anabranch.schedulers(),
         congestion_control: anabranch.congestion_controls(),
         path_policy: anabranch.path_policies(),
+        response_pacing: anabranch.response_pacings(),
         abr_rule: anabranch.abr_rules(),
     }
     drawn = {f"algorithms/{name}": _bound(draw, name) for draw, names in kinds.items() for name in names}

@@ -58,7 +58,7 @@ def test_an_algorithm_without_a_page_is_found(tmp_path: Path, monkeypatch: pytes
 def test_the_options_of_algorithms_are_found_out() -> None:
     """By their messages: names, defaults and what is valid."""
     pages = load_script("algorithm-pages")
-    schedulers, controls, policies, rules = pages.kinds()
+    schedulers, controls, policies, pacings, rules = pages.kinds()
     option = pages.Option
     assert pages.options(schedulers, "min-rtt") == []
     assert pages.options(schedulers, "round-robin") == [
@@ -67,6 +67,7 @@ def test_the_options_of_algorithms_are_found_out() -> None:
     ]
     assert pages.options(controls, "mcc") == [option("gamma_unit", "`rtt-round`", "`rtt-round`, `ack`")]
     assert option("rho", "`0.6`", "0 to 1") in pages.options(policies, "pud")
+    assert option("target_s", "`18`", "0.1 to 3600") in pages.options(pacings, "sammy")
     assert [each.name for each in pages.options(rules, "rate")] == ["samples", "safety"]
 
 

@@ -82,6 +82,7 @@ def test_registries_are_dictionaries_of_what_can_be_named() -> None:
         schedulers["blst"]
     kinds = (
         *(anabranch.congestion_controls, anabranch.path_policies, anabranch.players, anabranch.abr_rules),
+        anabranch.response_pacings,
         *(anabranch.queues, anabranch.loss_models, anabranch.ladders, anabranch.synthetic_rates),
         *(anabranch.reducers, anabranch.scenarios, anabranch.plans, anabranch.papers),
     )

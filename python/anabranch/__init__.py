@@ -6,7 +6,7 @@
 0
 
 Runs: `run`, `Scenario`. Many of them: `sweep`, `compare`. What can be named:
-`schedulers`, `congestion_controls`, `path_policies`, `players`, `abr_rules`,
+`schedulers`, `congestion_controls`, `path_policies`, `response_pacings`, `players`, `abr_rules`,
 `queues`, `loss_models`, `ladders`, `synthetic_rates`, `reducers`, `scenarios`,
 `plans`, `papers`. Rates of links: `anabranch.traces`. Own algorithms: `Scheduler`, `CongestionControl`, `PathPolicy`,
 `AbrRule`, and what their methods get and return, such as `Subflow` and `PlayerView`.
@@ -57,6 +57,7 @@ from anabranch.library.catalogue import (
     players,
     queues,
     reducers,
+    response_pacings,
     scenarios,
     schedulers,
     synthetic_rates,
@@ -117,6 +118,7 @@ __all__ = [
     "players",
     "queues",
     "reducers",
+    "response_pacings",
     "run",
     "scenarios",
     "scheduler",

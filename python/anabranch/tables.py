@@ -484,6 +484,15 @@ class Transport(TypedDict):
     """
 
 
+class Server(TypedDict):
+    """The server of all sessions."""
+
+    response_pacing: NotRequired[Literal["off", "sammy", "levels"] | dict[str, Any]]
+    """How fast it sends responses to viewers of DASH: a name, or a table with `name` and options. In simulation
+    only.
+    """
+
+
 class Reordering(TypedDict):
     """Packets that are held back, so that others overtake them."""
 
@@ -851,6 +860,8 @@ class Scenario(TypedDict):
     """
     transport: NotRequired[Transport]
     """How the endpoints behave."""
+    server: NotRequired[Server]
+    """The server of the sessions."""
     link: NotRequired[dict[str, Link]]
     """The links: one table each, `[link.NAME]`."""
     path: NotRequired[dict[str, Path]]

@@ -44,12 +44,34 @@ pub struct Exchange {
     pub response_header: u64,
     /// Bytes of the response's body.
     pub body: u64,
+    /// The media segment that the address names, if it names one.
+    pub media: Option<MediaSegment>,
+}
+
+/// A media segment of the MPD that the server serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaSegment {
+    /// Rank of the representation.
+    pub representation: u32,
+    /// Number of the media segment, from zero.
+    pub index: u32,
+}
+
+/// A response that was written to the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// What it carries, if that is a media segment.
+    pub media: Option<MediaSegment>,
+    /// Bytes of header and body.
+    pub bytes: u64,
+    /// One past its last byte in the stream.
+    pub end: u64,
 }
 
 impl Exchange {
     /// A GET with headers of typical size.
     pub fn get(body: u64) -> Self {
-        Exchange { request: REQUEST_HEADER_BYTES, response_header: RESPONSE_HEADER_BYTES, body }
+        Exchange { request: REQUEST_HEADER_BYTES, response_header: RESPONSE_HEADER_BYTES, body, media: None }
     }
 }
 
@@ -276,12 +298,27 @@ pub struct HttpServer {
     /// Number of the message answered last.
     last: Option<usize>,
     finished: bool,
+    /// Bytes written to the stream.
+    written: u64,
+    /// Whether the host asks for the answers, and those that it has not taken.
+    keeps_answers: bool,
+    answers: VecDeque<Answer>,
 }
 
 impl HttpServer {
     /// A server for a client that uses the same table.
     pub fn new(exchanges: Exchanges) -> Self {
-        HttpServer { exchanges, next: 0, read: 0, answered: 0, last: None, finished: false }
+        HttpServer {
+            exchanges,
+            next: 0,
+            read: 0,
+            answered: 0,
+            last: None,
+            finished: false,
+            written: 0,
+            keeps_answers: false,
+            answers: VecDeque::new(),
+        }
     }
 
     /// To be called when bytes, or the client's end of data, became readable.
@@ -293,7 +330,12 @@ impl HttpServer {
             }
             match message {
                 Message::Request(exchange) => {
-                    stream.write(exchange.response_header + exchange.body);
+                    let bytes = exchange.response_header + exchange.body;
+                    stream.write(bytes);
+                    self.written += bytes;
+                    if self.keeps_answers {
+                        self.answers.push_back(Answer { media: exchange.media, bytes, end: self.written });
+                    }
                     self.answered += 1;
                     self.last = Some(self.next);
                 }
@@ -309,15 +351,33 @@ impl HttpServer {
     }
 
     /// Withdraws unsent bytes, which is possible only for the last response.
-    fn cancel(&self, stream: &mut dyn Stream, response: usize) {
+    fn cancel(&mut self, stream: &mut dyn Stream, response: usize) {
         if let Some(exchange) = self.exchanges.at(response).filter(|_| self.last == Some(response)) {
-            self.exchanges.shorten(response, stream.withdraw(exchange.body));
+            let withdrawn = stream.withdraw(exchange.body);
+            self.exchanges.shorten(response, withdrawn);
+            self.written -= withdrawn;
         }
+    }
+
+    /// From now on [`HttpServer::next_answer`] has every answer.
+    pub fn keep_answers(&mut self) {
+        self.keeps_answers = true;
+    }
+
+    /// The oldest answer that was not taken yet.
+    pub fn next_answer(&mut self) -> Option<Answer> {
+        self.answers.pop_front()
+    }
+
+    /// Bytes written to the present stream.
+    pub fn written(&self) -> u64 {
+        self.written
     }
 
     /// The client reopened its stream: unanswered requests are dropped.
     pub fn reconnect(&mut self) {
-        (self.next, self.read, self.last) = (self.exchanges.count(), 0, None);
+        (self.next, self.read, self.last, self.written) = (self.exchanges.count(), 0, None, 0);
+        self.answers.clear();
     }
 
     /// Number of answered requests.

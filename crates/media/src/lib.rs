@@ -8,13 +8,17 @@ pub mod content;
 mod frames;
 mod given;
 mod http;
+pub mod pacing;
 mod players;
 mod stream;
 #[cfg(test)]
 mod testing;
 
 pub use frames::{FrameKind, FrameRate, FrameTable, Variation, VideoError, VideoSpec};
-pub use http::{Exchange, Exchanges, HttpClient, HttpServer, REQUEST_HEADER_BYTES, RESPONSE_HEADER_BYTES, Received};
+pub use http::{
+    Answer, Exchange, Exchanges, HttpClient, HttpServer, MediaSegment, REQUEST_HEADER_BYTES, RESPONSE_HEADER_BYTES,
+    Received,
+};
 pub use players::{
     Bulk, Content, Dash, DashOptions, FileOptions, FrameCounts, GiveUp, OwnRule, PLAYERS, Player, PlayerEntry,
     PlayerOptions, PlayerSetup, SetupError, Vlc, VlcOptions, outside_domain,

@@ -143,6 +143,7 @@ pub fn registry() -> Vec<(&'static str, &'static str, String, &'static str)> {
         ("schedulers", catalogue::schedulers()),
         ("congestion-controls", catalogue::congestion_controls()),
         ("path-policies", catalogue::path_policies()),
+        ("response-pacings", catalogue::response_pacings()),
         ("abr-rules", catalogue::abr_rules()),
         ("players", catalogue::players()),
         ("queues", catalogue::queues()),

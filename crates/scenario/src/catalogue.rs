@@ -1,7 +1,7 @@
 //! What ships with the program: scenarios, and the registries as data.
 
 use anabranch_media::content::LADDERS;
-use anabranch_media::{PLAYERS, abr};
+use anabranch_media::{PLAYERS, abr, pacing};
 use anabranch_network::{LOSS_MODELS, QUEUES, SYNTHETIC_KINDS};
 use anabranch_registry::Registry;
 use anabranch_stack::{congestion, path_policy, scheduler};
@@ -111,6 +111,11 @@ pub fn path_policies() -> Vec<Item> {
     items(&path_policy::REGISTRY)
 }
 
+/// Every way to pace responses.
+pub fn response_pacings() -> Vec<Item> {
+    items(&pacing::REGISTRY)
+}
+
 /// Every player.
 pub fn players() -> Vec<Item> {
     items(&PLAYERS)
@@ -181,6 +186,7 @@ mod tests {
             schedulers(),
             congestion_controls(),
             path_policies(),
+            response_pacings(),
             players(),
             abr_rules(),
             ladders(),

@@ -48,6 +48,9 @@ pub(crate) fn check(scenario: &Scenario, flows: &[FlowPlan]) -> Result<Family, T
         let name = &link.name;
         return refuse(format!("its link {name} reports packets that are too big; here `too_big` is known or silent"));
     }
+    if scenario.server.response_pacing.name != "off" {
+        return refuse("its server paces responses (`server.response_pacing`), which is simulated only".into());
+    }
     if flows.len() > MOST_FLOWS {
         return refuse(format!("it has {} connections; up to {MOST_FLOWS} are possible", flows.len()));
     }

@@ -118,6 +118,7 @@ _VALUES = {
     "scheduler": "schedulers",
     "congestion_control": "congestion-controls",
     "path_policy": "path-policies",
+    "response_pacing": "response-pacings",
     "player": "players",
     "queue": "queues",
     "ladder": "ladders",

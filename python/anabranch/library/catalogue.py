@@ -92,6 +92,11 @@ def path_policies() -> Catalogue:
     return _of("path-policies")
 
 
+def response_pacings() -> Catalogue:
+    """How a server paces what DASH viewers ask for: ``server.response_pacing``."""
+    return _of("response-pacings")
+
+
 def players() -> Catalogue:
     """The players, which request the content of a session: ``session.player``."""
     return _of("players")

@@ -2,6 +2,8 @@
 
 use super::checker::{Checker, Result};
 use super::mistake::Mistake;
+use super::tables::Server;
+use anabranch_media::pacing;
 use anabranch_stack::connection::{Choice, Transport};
 use anabranch_stack::external::{self, Kind};
 use anabranch_stack::options::OptionError;
@@ -26,6 +28,18 @@ pub(super) fn check_congestion_control(choice: &mut Choice, steps: &[&str], chec
     let names: Vec<_> = congestion::REGISTRY.names().collect();
     let key = Key { kind: Kind::CongestionControl, key: "congestion_control", what: "congestion control", names };
     check_choice(choice, &key, steps, checker, |choice| external::congestion_control(choice, 0).err())
+}
+
+pub(super) fn check_server(server: &Server, checker: &Checker<'_>) -> Result<()> {
+    let (steps, choice) = (["server", "response_pacing"], &server.response_pacing);
+    if pacing::REGISTRY.find(&choice.name).is_none() {
+        let steps = [&steps[..], &["name"]].concat();
+        return Err(Mistake::unknown("response pacing", &choice.name, pacing::REGISTRY.names()).at(checker.at(&steps)));
+    }
+    match pacing::create(&choice.name, &choice.options) {
+        Ok(_) => Ok(()),
+        Err(error) => checker.wrong(&[&steps[..], &[error.option.as_str()]].concat(), error.to_string(), ""),
+    }
 }
 
 /// A key that takes the choice of an algorithm.

@@ -25,6 +25,9 @@ const UPSTREAM: [(&str, &str); 6] = [
 pub(super) fn expand(root: &mut Node) -> Result<(), Mistake> {
     let Some(scenario) = root.as_table_mut() else { return Ok(()) };
     expand_transports(scenario)?;
+    if let Some(server) = scenario.get_mut("server").and_then(|entry| entry.node.as_table_mut()) {
+        open_in(server, "response_pacing");
+    }
     for link in tables_in(scenario, "link") {
         let label = format!("[link.{}]", link.key);
         expand_link(&mut link.node, &label)?;

@@ -44,6 +44,7 @@ const SECTIONS: &[Section] = &[
     Kinds("jitter", "Jitter"),
     Tables("`reordering = { ... }`", &["Reordering"]),
     Tables("`[path.NAME]`", &["Path"]),
+    Tables("`[server]`", &["Server"]),
     Tables("`[[session]]`", &["Session"]),
     Kinds("video", "Video"),
     Tables("`player = { ... }`", &["Player"]),

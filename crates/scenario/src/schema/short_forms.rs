@@ -28,10 +28,11 @@ const fn with_kind(
 }
 
 /// Every short form of a single key. Those of [`SHORT_KEYS`] concern several keys: see [`super::expand`].
-pub(super) const SHORT_FORMS: [ShortForm; 8] = [
+pub(super) const SHORT_FORMS: [ShortForm; 9] = [
     short("path_policy", "Choice", &["name"]),
     short("scheduler", "Choice", &["name"]),
     short("congestion_control", "Choice", &["name"]),
+    short("response_pacing", "Choice", &["name"]),
     short("player", "Player", &["kind"]),
     short("receive_buffer", "ReceiveBuffer", &["initial", "max"]),
     short("rate", "Constant", &["rate"]),

@@ -3,13 +3,15 @@
 use super::dial::{Dialer, Listener, Retired, see};
 use super::side::Side;
 use anabranch_events::{Log, TransportEvent};
-use anabranch_media::{HttpServer, Player, Stream};
+use anabranch_media::content::DashVideo;
+use anabranch_media::{Content, HttpServer, Player, Stream};
 use anabranch_observation::Observer;
 use anabranch_scenario::FlowPlan;
 use anabranch_segment::{Flags, Segment};
 use anabranch_stack::connection::{Connection, TooBig, Transmit};
 use anabranch_stack::view::Hints;
 use anabranch_units::{Instant, PathId};
+use std::sync::Arc;
 
 /// One end of a connection with the byte count of its application.
 struct End {
@@ -33,7 +35,9 @@ pub(super) struct Flow {
     client: End,
     server: Server,
     player: Box<dyn Player + Send>,
-    http: HttpServer,
+    /// What the server serves, if that is a video in several representations.
+    pub video: Option<Arc<DashVideo>>,
+    pub http: HttpServer,
     hints: Hints,
     dialer: Dialer,
     /// Offset of the current connection's subflow numbers in the session's events.
@@ -146,6 +150,10 @@ impl Flow {
             client: End { connection, moved: 0 },
             server: Server::Listening(Box::new(listener)),
             player: plan.player,
+            video: match plan.content {
+                Content::Dash(video) => Some(video),
+                _ => None,
+            },
             http: HttpServer::new(plan.exchanges),
             hints: plan.hints,
             dialer,
@@ -418,6 +426,11 @@ impl Flow {
     /// Bytes read by the player so far.
     pub fn bytes_read(&self) -> u64 {
         self.read_before + self.client.moved
+    }
+
+    /// The server's end of the present connection, once it exists.
+    pub fn served(&mut self) -> Option<&mut Connection> {
+        self.connection(Side::Server)
     }
 
     /// When the player finished, if it has.

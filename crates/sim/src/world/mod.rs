@@ -10,6 +10,7 @@ mod agenda;
 mod dash_tests;
 mod dial;
 mod flow;
+mod pacing;
 mod packet;
 #[cfg(test)]
 mod random;
@@ -30,6 +31,7 @@ use anabranch_segment::Segment;
 use anabranch_stack::connection::Transmit;
 use anabranch_units::{Duration, Instant, LinkDirection, PathId};
 use flow::Flow;
+use pacing::Pacing;
 use packet::{Network, Packet};
 use watch::Watch;
 
@@ -138,6 +140,8 @@ struct World<'a> {
     tap: Option<&'a mut dyn Tap>,
     /// Only where the run keeps account.
     watch: Option<Watch>,
+    /// Only where the server paces responses.
+    pacing: Option<Pacing>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -155,8 +159,9 @@ impl<'a> World<'a> {
             Keep { events: options.record_events, forecasts: options.record_forecasts, account: options.account };
         let (observers, sources) = observers(scenario, &plans, keep, |_| Observed::EVERYTHING);
         let flows = plans.into_iter().zip(observers).map(|(plan, observer)| Flow::new(plan, observer, options.seed));
-        let flows: Vec<_> = flows.collect();
+        let mut flows: Vec<_> = flows.collect();
         let watch = options.account.then(|| Watch::new(&mut network, &flows));
+        let pacing = Pacing::new(scenario, &mut flows);
         let events = scenario.events.iter().enumerate();
         let mut schedule: Vec<_> = events.map(|(i, event)| (Instant::ZERO + event.at, Scheduled::Event(i))).collect();
         if !scenario.warm_up.is_zero() {
@@ -181,6 +186,7 @@ impl<'a> World<'a> {
             sources,
             tap: None,
             watch,
+            pacing,
         };
         world.plan_schedule();
         for flow in 0..world.flows.len() {
@@ -278,6 +284,12 @@ impl<'a> World<'a> {
         let component = self.component(flow, side);
         let end = &mut self.flows[flow];
         end.run_application(now, side);
+        if side == Side::Server
+            && let Some(pacing) = &mut self.pacing
+        {
+            pacing.after_application(now, flow, &mut self.flows);
+        }
+        let end = &mut self.flows[flow];
         let of = (flow as u32, side.sends());
         end.transmit(now, side, &mut |transmit| {
             self.counts.sent += 1;

@@ -18,7 +18,7 @@ const RESPONSE: &str = "HTTP/1.1 200 OK\r\nDate: Fri, 20 Nov 2026 09:00:00 GMT\r
 
 /// A GET for a body of `body` bytes.
 pub(super) fn get(body: u64) -> Exchange {
-    Exchange { request: REQUEST.len() as u64, response_header: RESPONSE.len() as u64, body }
+    Exchange { request: REQUEST.len() as u64, response_header: RESPONSE.len() as u64, body, media: None }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::headers;
 use super::request::{Kind, Media, Pending};
 use crate::abr::Event;
 use crate::abr::dashjs::Release;
-use crate::http::Exchange;
+use crate::http::{Exchange, MediaSegment};
 use crate::stream::Stream;
 use anabranch_events::PlayerEvent;
 use anabranch_units::{Duration, Instant};
@@ -264,7 +264,9 @@ impl Dash {
         self.scheduler.ask = true;
         let bytes = core.video.bytes(rank, index);
         let kind = Kind::Media(Media::new(index, rank, bytes, now));
-        let request = self.request(now, stream, headers::get(bytes), kind);
+        let media = Some(MediaSegment { representation: rank as u32, index });
+        let exchange = Exchange { media, ..headers::get(bytes) };
+        let request = self.request(now, stream, exchange, kind);
         let representation = rank as u16;
         self.core.log.emit(now, PlayerEvent::SegmentRequested { request, index, representation });
     }

@@ -10,6 +10,7 @@ mod named;
 mod offset;
 mod player;
 mod rate;
+mod server;
 mod session;
 mod starts;
 mod video;
@@ -20,6 +21,7 @@ pub use offset::Offset;
 pub use player::Player;
 pub(super) use rate::Recorded;
 pub use rate::{Constant, LatencyUse, Rate, Synthetic, Trace};
+pub use server::Server;
 pub use session::{Path, Session, Statistics, Traffic, TrafficKind};
 pub use starts::Starts;
 pub use video::{Bulk, Dash, Fps, Progressive, Video};
@@ -71,6 +73,9 @@ pub struct Scenario {
     /// How the endpoints behave.
     #[serde(default)]
     pub transport: Transport,
+    /// The server of the sessions.
+    #[serde(default)]
+    pub server: Server,
     /// The links: one table each, `[link.NAME]`.
     #[serde(rename = "link", default, with = "named")]
     #[schemars(with = "BTreeMap<String, Link>")]
