@@ -65,12 +65,12 @@ impl TokenBucket {
         TokenBucket { config, level: full, without_packet: full, price: Work::NONE }
     }
 
-    /// Begins a packet.
     /// The rate at which tokens gather.
     pub(super) fn rate(&self) -> Bandwidth {
         self.config.rate
     }
 
+    /// Begins a packet.
     pub(super) fn serve(&mut self, now: Instant, work: Work) -> Instant {
         self.price = work;
         self.resume(now, work)
