@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 _FIRST_RUN = 0.2
 """The part of the progress that the run itself is, where it is repeated without its causes."""
 
+_OF_REPLACEMENTS = 0.5
+"""What another scheduler or control returns counts as so much of it for the cause that it was tried against."""
+
 _USEFUL = "useful"
 _PLAYER = "player"
 
@@ -117,6 +120,29 @@ class Explanation:
         for part in self.parts:
             shares[part.cause] = shares.get(part.cause, 0.0) + part.share
         return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+    @property
+    def first_cause(self) -> str | None:
+        """The cause to look at first, if there is one: the largest of the account.
+
+        With `what_if`, the cause of which the share of what was lost and the part of what can be returned are largest
+        together: a large cause may cost nothing, and a remedy may help against other causes than its own.
+        """
+        shares = dict(self.causes)
+        # What an outage loses belongs to the outage.
+        if "link-down" in shares:
+            shares["link-down"] += shares.pop("loss-outage", 0.0)
+        lost = sum(shares.values())
+        scores = {cause: share / lost for cause, share in shares.items()}
+        tried = () if self.what_if is None else self.what_if.trials
+        gains = [(trial.cause, trial.gain * (_OF_REPLACEMENTS if trial.replaces else 1.0)) for trial in tried]
+        most = max((gain for _, gain in gains), default=0.0)
+        best: dict[str, float] = {}
+        for cause, gain in gains if most > 0.0 else ():
+            cause = "link-down" if cause == "loss-outage" and "link-down" in shares else cause
+            best[cause] = max(best.get(cause, 0.0), gain / most)
+        scores = {cause: scores.get(cause, 0.0) + best.get(cause, 0.0) for cause in scores | best}
+        return max(scores, key=lambda cause: scores[cause], default=None)
 
     def as_dict(self) -> dict[str, Any]:
         """The same for JSON."""

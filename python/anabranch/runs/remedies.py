@@ -58,6 +58,11 @@ class Remedy:
     what: str
     set: Mapping[str, str]
 
+    @property
+    def replaces(self) -> bool:
+        """Whether it takes another scheduler or congestion control, which helps against other causes, too."""
+        return any(key.endswith((".scheduler", ".congestion_control")) for key in self.set)
+
 
 @dataclass(frozen=True)
 class _Case:
@@ -95,6 +100,11 @@ class _Case:
     def down(self, link: str) -> Mapping[str, Any]:
         found: Mapping[str, Any] = self.scenario["link"][link]["down"]
         return found
+
+    def varies(self, link: str, way: str) -> bool:
+        """Whether the rate of a direction changes over time by itself."""
+        rate = self.scenario["link"][link][way].get("rate", {})
+        return "synthetic" in rate or "trace" in rate
 
     def transport(self, key: str) -> tuple[str, Any]:
         """A key of the transport where the session has it, and its value."""
@@ -163,7 +173,7 @@ def _outages(case: _Case) -> _Found:
 def _slower(case: _Case) -> _Found:
     changes = _events(case, "rate")
     found: _Found = [(f"{case.named} as fast as at the beginning", changes)] if changes else []
-    varying = [link for link in case.links if case.down(link)["rate"]["kind"] != "constant"]
+    varying = [link for link in case.links if case.varies(link, "down")]
     if varying:
         keys = dict(changes)
         for link in varying:
@@ -173,9 +183,12 @@ def _slower(case: _Case) -> _Found:
 
 
 def _constant(case: _Case, link: str) -> dict[str, Any]:
-    """The mean rate of a link, as far as its paths tell it."""
+    """The mean rate of a link, as far as its paths tell it; of both directions, which often vary together."""
     rates = [case.capacity[path] for path in case.paths if link in case.scenario["path"][path]["links"]]
-    return {f"link.{link}.down.rate": f"{rates[0] / 1e6:.3f} Mb/s"} if rates and math.isfinite(rates[0]) else {}
+    if not rates or not math.isfinite(rates[0]):
+        return {}
+    ways = [way for way in ("down", "up") if case.varies(link, way)]
+    return {f"link.{link}.{way}.rate": f"{rates[0] / 1e6:.3f} Mb/s" for way in ways}
 
 
 def _events(case: _Case, key: str) -> dict[str, Any]:

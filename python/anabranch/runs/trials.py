@@ -60,6 +60,8 @@ class Trial:
         set: The keys that it overrides, as `anabranch.run` takes them.
         value: The measure of the run with it.
         gain: How much better that is than without; negative if it is worse.
+        replaces: Whether the remedy takes another scheduler or congestion control, which helps against other causes,
+            too.
     """
 
     cause: str
@@ -67,6 +69,7 @@ class Trial:
     set: Mapping[str, str]
     value: float
     gain: float
+    replaces: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,7 @@ def try_all(
             raise
     sign = -1.0 if measure.lower_is_better else 1.0
     trials = [
-        Trial(remedy.cause, remedy.what, remedy.set, after, sign * (after - value))
+        Trial(remedy.cause, remedy.what, remedy.set, after, sign * (after - value), remedy.replaces)
         for (remedy, _), run in zip(scenarios, runs, strict=True)
         if (after := run.result()) is not None
     ]
