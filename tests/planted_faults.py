@@ -1,0 +1,493 @@
+"""Runs with planted faults, drawn from a seed, and how often `anabranch explain` names what was planted.
+
+    python tests/planted_faults.py --seed 1
+
+A fault is planted only where it costs: the same run without it has to be better by `LEAST_COST`. The first cause of an
+explanation is compared with those that the kind of fault may be named by. The table of what was named is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from anabranch import _core
+from anabranch.runs import reading, trials
+from anabranch.runs.explanation import Explanation, explain
+
+LEAST_COST = 0.15
+"""A fault has to worsen the measure of the run by this part of it."""
+
+LEAST_STALL_S = 1.0
+"""The same for a video that does not stall without the fault."""
+
+MOST_DRAWS = 40
+"""So often another network is drawn where a fault costs too little."""
+
+ALARM = 0.1
+"""A cause that takes this share of what was possible, and more, is one to look at."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault in a run.
+
+    Attributes:
+        kind: What was planted.
+        causes: The causes that it may be named by.
+        base: The scenario without it.
+        keys: What plants it, as the keys of `anabranch.run`.
+        seed: The seed of the run.
+        each: Of two faults, the causes that each may be named by; else empty.
+    """
+
+    kind: str
+    causes: frozenset[str]
+    base: Mapping[str, Any]
+    keys: Mapping[str, Any]
+    seed: int
+    each: tuple[frozenset[str], ...] = ()
+
+
+@dataclass
+class Draw:
+    """A network, a sender and a player, drawn at random.
+
+    Attributes:
+        random: Where its numbers come from.
+        player: What is downloaded: ``bulk``, ``chunks``, ``dash`` or ``vlc``.
+    """
+
+    random: random.Random
+    player: str
+    wifi: float = field(init=False)
+    lte: float = field(init=False)
+    rtts_ms: tuple[float, float] = field(init=False)
+    transport: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Draws rates in Mb/s, round trips in ms, and what the sender is made of."""
+        uniform, choice = self.random.uniform, self.random.choice
+        self.wifi, self.lte = uniform(6.0, 16.0), uniform(3.0, 8.0)
+        self.rtts_ms = uniform(15.0, 45.0), uniform(40.0, 80.0)
+        stack = choice(("legacy", "upstream", "ours"))
+        self.transport = {"receive_buffer": "4 MB", "send_buffer": "4 MB"}
+        if stack == "legacy":
+            self.transport |= {"scheduler": choice(("min-rtt", "blest", "ecf")), "congestion_control": choice(CONTROLS)}
+        elif stack == "upstream":
+            self.transport |= {"kernel": "upstream", "congestion_control": choice(("cubic", "newreno"))}
+        else:
+            self.transport |= {"scheduler": choice(("earliest", "joined")), "congestion_control": choice(CONTROLS)}
+
+    @property
+    def total(self) -> float:
+        """Both rates, in Mb/s."""
+        return self.wifi + self.lte
+
+    def scenario(self) -> dict[str, Any]:
+        """The scenario without a fault."""
+        videos: dict[str, dict[str, Any]] = {
+            "bulk": {"video": {"kind": "bulk", "size": f"{self.total * 2.2:.2f} MB"}},
+            "chunks": {
+                "video": {"kind": "bulk", "size": f"{self.total * 60:.0f} kB"},
+                "player": {"kind": "on-off", "duration": "40 s", "interval": "1 s"},
+            },
+            "dash": {
+                "video": {
+                    "kind": "dash",
+                    "rates": [f"{self.total * part:.2f} Mb/s" for part in (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8)],
+                    "segment_duration": "4 s",
+                    "duration": "80 s",
+                },
+                "player": {"kind": self.random.choice(("dash.js-5", "bola", "bba-0", "rate"))},
+            },
+            "vlc": {
+                "video": {
+                    "kind": "progressive",
+                    "size": f"{self.total * 0.75 * 40 / 8:.2f} MB",
+                    "rate": f"{self.total * 0.75:.2f} Mb/s",
+                },
+                "player": {"kind": "vlc"},
+            },
+        }
+        rates = {"wifi": (self.wifi, self.rtts_ms[0]), "lte": (self.lte, self.rtts_ms[1])}
+        return {
+            "schema": 1,
+            "duration": "240 s",
+            "transport": dict(self.transport),
+            "link": {
+                name: {
+                    "rate": f"{rate:.2f} Mb/s",
+                    "rtt": f"{rtt:.1f} ms",
+                    # Twice what the longer round trip needs, so that a control keeps the link busy after a loss.
+                    "queue": f"{max(60, 2 * rate * self.rtts_ms[1] / 8):.0f} kB",
+                }
+                for name, (rate, rtt) in rates.items()
+            },
+            "path": {name: {"links": [name]} for name in rates},
+            "session": [{"paths": ["wifi", "lte"], **videos[self.player]}],
+        }
+
+
+CONTROLS = ("cubic", "newreno")
+"""Controls that fill these links alone: others are faults of their own."""
+
+Keys = dict[str, Any]
+Plant = Callable[[Draw], Keys]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of fault: the causes that it may be named by, the players that suffer from it, and how it is planted."""
+
+    causes: frozenset[str]
+    players: tuple[str, ...]
+    plant: Plant
+
+
+def _percent(draw: Draw, least: float, most: float) -> str:
+    return f"{draw.random.uniform(least, most):.2f} %"
+
+
+def _cuts(draw: Draw, what: dict[str, str], number: int, length_s: tuple[float, float]) -> Keys:
+    at, events = draw.random.uniform(1.0, 3.0), []
+    for _ in range(number):
+        length = draw.random.uniform(*length_s)
+        events += [{"at": f"{at:.2f} s", **what, "down": True}, {"at": f"{at + length:.2f} s", **what, "down": False}]
+        at += length + draw.random.uniform(2.0, 5.0)
+    return {"event": events}
+
+
+def _slower(draw: Draw, links: tuple[str, ...]) -> Keys:
+    at, part = draw.random.uniform(1.5, 5.0), draw.random.uniform(0.08, 0.3)
+    rates = {"wifi": draw.wifi, "lte": draw.lte}
+    return {"event": [{"at": f"{at:.2f} s", "link": link, "rate": f"{rates[link] * part:.3f} Mb/s"} for link in links]}
+
+
+def _burst_loss(draw: Draw) -> Keys:
+    loss = {"kind": "gilbert-elliott", "good_to_bad": _percent(draw, 0.4, 1.2), "bad_to_good": "25 %"}
+    return {"link.wifi.loss": loss}
+
+
+def _traffic(draw: Draw, path: str, least: int, most: int) -> Keys:
+    return {"traffic": [{"path": path, "count": draw.random.randint(least, most)}]}
+
+
+def _policy(draw: Draw) -> Keys:
+    return {
+        "transport.path_policy": {"name": "pud", "n": draw.random.randint(10, 30), "rho": 0.9, "readmit": "never"},
+        "link.lte.rate": f"{draw.wifi * draw.random.uniform(0.4, 0.5):.2f} Mb/s",
+    }
+
+
+def _reordering(draw: Draw) -> Keys:
+    by = f"{draw.random.uniform(25, 60):.0f} ms"
+    return {"link.wifi.down.reordering": {"share": _percent(draw, 2, 6), "by": by}}
+
+
+def _jitter(draw: Draw) -> Keys:
+    jitter = {"kind": "gamma", "mean": f"{draw.random.uniform(8, 20):.1f} ms", "shape": 1.0, "reorders": True}
+    return {"link.wifi.down.jitter": jitter}
+
+
+def _queue(draw: Draw, links: tuple[str, ...]) -> Keys:
+    return {f"link.{link}.queue": f"{draw.random.randint(2, 5) * 1500} B" for link in links}
+
+
+def _managed(draw: Draw, kind: str) -> Keys:
+    if kind == "codel":
+        target = f"{draw.random.uniform(0.3, 1):.2f} ms"
+        queue = {"kind": kind, "limit": "200 kB", "target": target, "interval": "10 ms"}
+    else:
+        red: Keys = {"kind": kind, "limit": "100 packets", "min": "2 packets", "max": "8 packets", "weight_exponent": 2}
+        return {"link.wifi.queue": red, "link.lte.queue": red}
+    return {"link.wifi.queue": queue, "link.lte.queue": queue}
+
+
+def _synthetic(draw: Draw) -> Keys:
+    rate = {"synthetic": "wifi-walk", "mean": f"{draw.wifi * 0.5:.2f} Mb/s", "outage": "0 s"}
+    return {"link.wifi.rate": rate}
+
+
+def _outages(draw: Draw) -> Keys:
+    rate = {"synthetic": "wifi", "mean": f"{draw.wifi:.2f} Mb/s", "outage": "3 s", "between_outages": "6 s"}
+    return {"link.wifi.rate": rate}
+
+
+def _late_link(draw: Draw) -> Keys:
+    until = f"{draw.random.uniform(6, 12):.1f} s"
+    return {"event": [{"at": "0 s", "path": "lte", "down": True}, {"at": until, "path": "lte", "down": False}]}
+
+
+def _far(draw: Draw) -> Keys:
+    rtt = f"{draw.random.uniform(250, 500):.0f} ms"
+    size = f"{draw.random.uniform(5, 12):.0f} kB"
+    return {"link.wifi.rtt": rtt, "link.lte.rtt": rtt, "session.0.video.size": size}
+
+
+def _coupled(draw: Draw) -> Keys:
+    rtt = f"{draw.random.uniform(100, 180):.0f} ms"
+    queues = {"link.wifi.queue": "600 kB", "link.lte.queue": "400 kB"}
+    far = {"link.wifi.rtt": rtt, "link.lte.rtt": rtt, **queues}
+    return {**far, "transport.congestion_control": draw.random.choice(("olia", "lia", "balia", "wvegas"))}
+
+
+def _idle(draw: Draw) -> Keys:
+    return {"session.0.player.interval": f"{draw.random.uniform(4, 8):.1f} s", "transport.idle_restart": True}
+
+
+def _slow_path(draw: Draw) -> Keys:
+    rate = f"{draw.random.uniform(0.2, 0.5):.2f} Mb/s"
+    return {"link.lte.rate": rate, "link.lte.rtt": f"{draw.random.uniform(200, 400):.0f} ms", **_SCHEDULED}
+
+
+_SCHEDULED = {"transport.scheduler": "min-rtt"}
+_ALL = ("bulk", "chunks", "dash", "vlc")
+_LONG = ("bulk", "dash", "vlc")
+
+
+def _kind(causes: str, players: tuple[str, ...], plant: Plant) -> Kind:
+    return Kind(frozenset(causes.split()), players, plant)
+
+
+OUTAGE = "link-down loss-outage"
+
+KINDS: dict[str, Kind] = {
+    "random loss": _kind("loss-random", _ALL, lambda d: {"link.wifi.loss": _percent(d, 1, 4)}),
+    "random loss on the slower path": _kind("loss-random", _LONG, lambda d: {"link.lte.loss": _percent(d, 2, 5)}),
+    "random loss on both paths": _kind(
+        "loss-random", _ALL, lambda d: {"link.wifi.loss": _percent(d, 1, 3), "link.lte.loss": _percent(d, 1, 3)}
+    ),
+    "loss in bursts": _kind("loss-random", _LONG, _burst_loss),
+    "every n-th packet lost": _kind(
+        "loss-random", _ALL, lambda d: {"link.wifi.loss": {"kind": "every-nth", "n": d.random.randint(25, 70)}}
+    ),
+    "short queues": _kind("loss-queue", _LONG, lambda d: _queue(d, ("wifi", "lte"))),
+    "a short queue on the faster path": _kind("loss-queue", _LONG, lambda d: _queue(d, ("wifi",))),
+    "CoDel with a target below a packet": _kind("loss-queue", _LONG, lambda d: _managed(d, "codel")),
+    "RED that drops early": _kind("loss-queue", _LONG, lambda d: _managed(d, "red")),
+    "a small receive buffer": _kind(
+        "receive-window", _ALL, lambda d: {"transport.receive_buffer": f"{d.random.randint(16, 30)} kB"}
+    ),
+    "a small send buffer": _kind(
+        "send-buffer", _ALL, lambda d: {"transport.send_buffer": f"{d.random.randint(16, 30)} kB"}
+    ),
+    "a cut link": _kind(OUTAGE, _LONG, lambda d: _cuts(d, {"link": "wifi"}, 1, (10.0, 25.0))),
+    "a link that is cut again and again": _kind(OUTAGE, _LONG, lambda d: _cuts(d, {"link": "wifi"}, 5, (1.5, 4.0))),
+    "an interface that is down": _kind(OUTAGE, _LONG, lambda d: _cuts(d, {"path": "wifi"}, 1, (10.0, 25.0))),
+    "both links cut": _kind(OUTAGE, _LONG, lambda d: _both_cut(d)),
+    "an interface that comes late": _kind(f"{OUTAGE} not-joined", ("bulk", "vlc"), _late_link),
+    "outages of a radio": _kind(f"{OUTAGE} link-slow", _LONG, _outages),
+    "a link that becomes slow": _kind("link-slow", _LONG, lambda d: _slower(d, ("wifi",))),
+    "links that become slow": _kind("link-slow", _LONG, lambda d: _slower(d, ("wifi", "lte"))),
+    "a rate that varies": _kind("link-slow", _LONG, _synthetic),
+    "one download beside": _kind("shared", _LONG, lambda d: _traffic(d, "wifi", 1, 2)),
+    "several downloads beside": _kind("shared", _ALL, lambda d: _traffic(d, "wifi", 3, 5)),
+    "downloads on the slower path": _kind("shared", _LONG, lambda d: _traffic(d, "lte", 3, 6)),
+    "other viewers": _kind("shared", ("bulk", "dash", "vlc"), lambda d: {"session.0.count": d.random.randint(2, 4)}),
+    "a backup": _kind("backup", _LONG, lambda _: {"path.lte.backup": True}),
+    "the faster path a backup": _kind("backup", _ALL, lambda _: {"path.wifi.backup": True}),
+    "a policy that drops the slower path": _kind("policy", ("bulk", "dash"), _policy),
+    "every byte twice": _kind("copies", _LONG, lambda _: {"transport.scheduler": "redundant"}),
+    "a scheduler that stays": _kind("scheduler", ("bulk", "dash"), lambda _: {"transport.scheduler": "tr-sty"}),
+    "reordered packets": _kind("reordering", _LONG, _reordering),
+    "jitter that reorders": _kind("reordering", _LONG, _jitter),
+    "a coupled control without a shared bottleneck": _kind("window", ("bulk",), _coupled),
+    "a small initial window": _kind("start-up", ("bulk",), lambda d: _short(d)),
+    "a window that decays while idle": _kind("idle-decay start-up", ("chunks",), _idle),
+    "small files from afar": _kind("request last-bytes", ("chunks",), _far),
+    "a slow path carries the last bytes": _kind("last-bytes", ("chunks",), _slow_path),
+}
+"""The kinds of faults."""
+
+
+def _both_cut(draw: Draw) -> Keys:
+    cuts = [_cuts(draw, {"link": link}, 1, (6.0, 12.0))["event"] for link in ("wifi", "lte")]
+    return {"event": [event for events in cuts for event in events]}
+
+
+def _short(draw: Draw) -> Keys:
+    rtt = f"{draw.random.uniform(80, 120):.0f} ms"
+    base = {"link.wifi.rtt": rtt, "link.lte.rtt": rtt, "session.0.video.size": f"{draw.random.randint(200, 400)} kB"}
+    return {**base, "transport.initial_window": 1}
+
+
+UNHARMED: dict[str, Callable[[Draw, Keys], Keys]] = {
+    "a small initial window": lambda _, keys: {**keys, "transport.initial_window": 40},
+    "a window that decays while idle": lambda _, keys: {**keys, "transport.idle_restart": False},
+    "small files from afar": lambda _, keys: {**keys, "link.wifi.rtt": "20 ms", "link.lte.rtt": "20 ms"},
+    "a slow path carries the last bytes": lambda _, keys: {**keys, "session.0.paths": ["wifi"]},
+    "a policy that drops the slower path": lambda _, keys: {**keys, "transport.path_policy": "full-mesh"},
+    "a coupled control without a shared bottleneck": lambda _, keys: {**keys, "transport.congestion_control": "cubic"},
+    "a rate that varies": lambda draw, _: {"link.wifi.rate": f"{draw.wifi * 0.5:.2f} Mb/s"},
+}
+"""What a run without the fault is, where that is not the scenario as it was drawn."""
+
+TWO = (
+    ("random loss", "downloads on the slower path"),
+    ("random loss on the slower path", "one download beside"),
+    ("a cut link", "random loss on the slower path"),
+    ("a short queue on the faster path", "downloads on the slower path"),
+    ("a link that becomes slow", "random loss on the slower path"),
+    ("a link that becomes slow", "downloads on the slower path"),
+    ("random loss", "a backup"),
+    ("one download beside", "a backup"),
+    ("a short queue on the faster path", "a backup"),
+    ("a cut link", "downloads on the slower path"),
+)
+"""Faults that are planted together: on different paths."""
+
+
+def plant(kind: str, number: int, seed: int) -> Fault | None:
+    """The n-th fault of a kind: the first drawn one that costs enough; none if none does."""
+    numbers = random.Random(f"{seed}/{kind}/{number}")
+    what = KINDS[kind]
+    for _ in range(MOST_DRAWS):
+        draw = Draw(numbers, what.players[number % len(what.players)])
+        base, run = draw.scenario(), numbers.randrange(10**6)
+        keys = what.plant(draw)
+        unharmed = UNHARMED[kind](draw, keys) if kind in UNHARMED else {}
+        if _costs(base, keys, unharmed, run):
+            return Fault(kind, what.causes, base, keys, run)
+    return None
+
+
+def plant_two(pair: tuple[str, str], number: int, seed: int) -> Fault | None:
+    """The n-th run with two faults, each of which costs beside the other one; none if none does."""
+    numbers = random.Random(f"{seed}/{pair}/{number}")
+    players = [player for player in KINDS[pair[0]].players if player in KINDS[pair[1]].players]
+    for _ in range(MOST_DRAWS):
+        draw = Draw(numbers, players[number % len(players)])
+        base, run = draw.scenario(), numbers.randrange(10**6)
+        each = [KINDS[kind].plant(draw) for kind in pair]
+        both = {**each[0], **each[1]}
+        if all(_costs(base, both, other, run) for other in each):
+            causes = tuple(KINDS[kind].causes for kind in pair)
+            return Fault(" + ".join(pair), causes[0] | causes[1], base, both, run, each=causes)
+    return None
+
+
+def healthy(number: int, seed: int) -> tuple[Mapping[str, Any], int]:
+    """The n-th run without a fault."""
+    numbers = random.Random(f"{seed}/healthy/{number}")
+    return Draw(numbers, _ALL[number % len(_ALL)]).scenario(), numbers.randrange(10**6)
+
+
+def _costs(base: Mapping[str, Any], keys: Keys, unharmed: Keys, seed: int) -> bool:
+    """Whether a run with a fault is worse than the one without it."""
+    harmed, better = _session(base, keys, seed), _session(base, unharmed, seed)
+    measure = trials.measure_of(harmed, stall=False, segment=None)
+    now, then = measure.of(harmed), measure.of(better)
+    if now is None or then is None:
+        return False
+    lost = now - then if measure.lower_is_better else then - now
+    return lost >= LEAST_STALL_S if measure.key == "stall_s" else lost >= LEAST_COST * abs(now)
+
+
+def _session(base: Mapping[str, Any], keys: Keys, seed: int) -> Any:
+    loaded = reading.load(base, reading.overrides_of(keys))
+    kept = _core.measure(loaded, seed=seed, stop=_core.Stop(), segments=False)
+    return json.loads(kept)["metrics"]["sessions"][0]
+
+
+@dataclass(frozen=True)
+class Named:
+    """What was named in a run with a fault."""
+
+    fault: Fault
+    explanation: Explanation
+
+    @property
+    def first(self) -> str:
+        """The first cause of the account alone."""
+        return replace(self.explanation, what_if=None).first_cause or "none"
+
+    @property
+    def tried(self) -> str:
+        """The first cause with repeated runs."""
+        return self.explanation.first_cause or "none"
+
+    @property
+    def both(self) -> bool:
+        """Of two faults, whether both are among the three largest causes."""
+        three = set(list(self.explanation.causes)[:3])
+        return all(causes & three for causes in self.fault.each)
+
+
+def named(fault: Fault, *, what_if: bool) -> Named:
+    """Explains a run with a fault."""
+    return Named(fault, explain(fault.base, seed=fault.seed, set=fault.keys, what_if=what_if))
+
+
+def campaign(seed: int, *, runs: int = 3) -> Iterator[Named]:
+    """Every kind of fault, so many runs of each, with repeated runs."""
+    with ThreadPoolExecutor() as threads:
+        each = [(kind, number) for kind in KINDS for number in range(runs)]
+        for fault in threads.map(lambda one: plant(one[0], one[1], seed), each):
+            if fault is not None:
+                yield named(fault, what_if=True)
+
+
+def main() -> None:
+    """Prints the table of what was named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--verbose", action="store_true")
+    given = parser.parse_args()
+    found: dict[str, list[Named]] = {}
+    for one in campaign(given.seed, runs=given.runs):
+        found.setdefault(one.fault.kind, []).append(one)
+    print(f"{'planted':46} {'account':>7} {'what-if':>7}  named first instead")
+    for kind, ones in found.items():
+        wrong = Counter(one.first for one in ones if one.first not in one.fault.causes)
+        also = Counter(f"{one.tried} (what-if)" for one in ones if one.tried not in one.fault.causes)
+        right, tried = len(ones) - wrong.total(), len(ones) - also.total()
+        print(f"{kind:46} {right:>7} {tried:>7}  {', '.join([*wrong, *also])}")
+        for one in ones if given.verbose else ():
+            _describe(one)
+    print(f"no draw costs enough: {', '.join(kind for kind in KINDS if kind not in found) or 'none'}")
+    every = [one for ones in found.values() for one in ones]
+    print(f"of {len(every)}: account {sum(one.first in one.fault.causes for one in every)}", end=", ")
+    print(f"with what-if {sum(one.tried in one.fault.causes for one in every)}")
+    unexplained = [one.explanation.causes.get("unexplained", 0.0) for one in every]
+    print(f"largest share unexplained: {max(unexplained):.4f}")
+    _others(given.seed, given.verbose)
+
+
+def _describe(one: Named) -> None:
+    causes = {cause: round(share, 3) for cause, share in list(one.explanation.causes.items())[:5]}
+    tried = one.explanation.what_if
+    gains = [] if tried is None else [(each.cause, each.what, round(each.gain, 3)) for each in tried.trials[:4]]
+    print("     ", one.fault.base["transport"], one.fault.base["session"][0]["video"]["kind"], one.fault.keys)
+    print("     ", one.explanation.useful_share, causes, tried and (tried.measure, tried.value), gains)
+
+
+def _others(seed: int, verbose: bool) -> None:
+    with ThreadPoolExecutor() as threads:
+        pairs = [(pair, number) for pair in TWO for number in range(3)]
+        planted = [
+            fault for fault in threads.map(lambda one: plant_two(one[0], one[1], seed), pairs) if fault is not None
+        ]
+        two = list(threads.map(lambda fault: named(fault, what_if=False), planted))
+        without = list(threads.map(lambda n: (n, explain(*healthy(n, seed)[:1], seed=healthy(n, seed)[1])), range(50)))
+    print(f"two faults: both among the first three in {sum(one.both for one in two)} of {len(two)}")
+    for one in two:
+        if not one.both:
+            print("     ", one.fault.kind)
+            if verbose:
+                _describe(one)
+    alarms = [(n, found) for n, found in without if next(iter(found.causes.values()), 0.0) >= ALARM]
+    print(f"without a fault: {len(alarms)} of {len(without)} have a cause of {ALARM:.0%} or more")
+    for number, found in alarms:
+        print("     ", healthy(number, seed)[0]["session"][0]["video"]["kind"], list(found.causes.items())[:3])
+
+
+if __name__ == "__main__":
+    main()
