@@ -88,10 +88,10 @@ impl Connection {
         if self.config.transport.commit == Commit::IntoBuffer && self.outgoing.lacks_room() {
             self.expand_send_buffers();
         }
+        // A rate that the connection's cap limits does not show the path.
+        let allowed_at = now.max(self.pace_cap.until());
         for at in self.subflows.take_unsettled().iter() {
-            // A rate that the connection's cap limits does not show the path.
-            let paced_until = self.subflows[at].sender.paced_until();
-            let waits_for_pace = paced_until > now.max(self.pace_cap.until()) && self.has_supply(at);
+            let waits_for_pace = self.subflows[at].sender.paced_until() > allowed_at && self.has_supply(at);
             self.subflows.settle(now, at, waits_for_pace, decay);
         }
         self.arm_progress(now);

@@ -176,6 +176,7 @@ impl Connection {
     #[inline(always)]
     fn fill_data(&mut self, now: Instant, at: usize, segment: &mut Segment, start: u64, stream_offset: u64, len: u32) {
         segment.payload_len = len;
+        self.pace_cap.on_sent(now, len);
         segment.timestamps = self.timestamps(now, at);
         if self.mode() == Mode::Multipath {
             if self.repeats_keys(at) && start == 1 && len > 0 {

@@ -421,9 +421,7 @@ impl Connection {
                 self.withhold(now, choice);
                 continue;
             }
-            let transmit = self.carry_out(now, choice);
-            self.pace_cap.on_sent(now, transmit.segment.payload_len);
-            if !send(transmit) {
+            if !send(self.carry_out(now, choice)) {
                 return;
             }
             self.waits.paced_until = Deadline::NEVER;
