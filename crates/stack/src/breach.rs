@@ -13,11 +13,18 @@ pub fn require(holds: bool, breach: impl FnOnce() -> String) -> Result<(), TestC
 /// Fails where two algorithms of one history differ in what they did.
 ///
 /// # Errors
-/// The breach, with both.
-pub fn require_same<T: PartialEq + std::fmt::Debug>(what: &str, one: &T, other: &T) -> Result<(), TestCaseError> {
+/// The breach, with both in words.
+pub fn require_same<T: PartialEq>(
+    what: &str,
+    one: &T,
+    other: &T,
+    words: impl Fn(&T) -> String,
+) -> Result<(), TestCaseError> {
     require(one == other, || {
         format!(
-            "the same history gave two {what}, {one:?} and {other:?}; draw from `ctx.rng`, and take the time from `ctx.now`"
+            "the same history gave two {what}, {} and {}; draw from `ctx.rng`, and take the time from `ctx.now`",
+            words(one),
+            words(other)
         )
     })
 }

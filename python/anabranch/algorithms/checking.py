@@ -169,7 +169,9 @@ def _finishes(scenario: dict[str, Any]) -> str | None:
         return None
     (viewer,) = metrics["sessions"]
     played = viewer["played_s"] or 0.0
-    return f"the run ended {metrics['ended']} at {metrics['sim_seconds']:.0f} s; {played:.0f} s of video were played"
+    until = "nothing more could happen from {} s on" if metrics["ended"] == "stuck" else "it had not ended after {} s"
+    when = until.format(f"{metrics['sim_seconds']:.0f}")
+    return f"{played:.0f} s of the video were played, and {when}: does the algorithm wait for ever?"
 
 
 _AGAIN = (

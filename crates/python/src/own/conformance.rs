@@ -55,12 +55,12 @@ pub fn check_contract(
             let make = || chosen::congestion_control(choice, 1).expect("it was made before");
             try_cases(py, cases, &congestion::contract::any_life(), |life| {
                 let [one, other] = [life.lead(make()), life.lead(make())];
-                let set = |(window, threshold, pace): (Packets, Packets, _)| {
-                    (Packets::as_f64(window), Packets::as_f64(threshold), pace)
+                let words = |(window, threshold, pace): &(Packets, Packets, _)| {
+                    format!("({}, {}, {pace:?})", window.as_f64(), threshold.as_f64())
                 };
                 match one.into_iter().zip(other).find(|(one, other)| one != other) {
                     None => Ok(()),
-                    Some((one, other)) => require_same("windows (with thresholds and paces)", &set(one), &set(other)),
+                    Some((one, other)) => require_same("windows (with thresholds and paces)", &one, &other, words),
                 }
             })
         }

@@ -36,7 +36,8 @@ impl Case {
             let allowed = policy.decide(now, &views);
             let positions = |set: SubflowSet| set.iter().collect::<Vec<_>>();
             let (ours, twins) = (positions(allowed), positions(twin.decide(now, &views)));
-            require_same("decisions (positions of the allowed subflows)", &ours, &twins)?;
+            let words = |positions: &Vec<usize>| format!("{positions:?}");
+            require_same("decisions (positions of the allowed subflows)", &ours, &twins, words)?;
             require(!allowed.is_empty(), || "it allows no subflow".into())?;
             require(ours.iter().all(|at| *at < views.len()), || "it allows a subflow that does not exist".into())?;
             let Some(next) = policy.poll_timeout() else { break };

@@ -208,10 +208,10 @@ fn ask(pair: &mut [Box<dyn Scheduler>; 2], connection: &mut ConnectionView, step
             return Ok(());
         }
         let [decision, same] = [0, 1].map(|index| pair[index].decide(&view, step.trigger));
-        require_same("decisions", &decision, &same)?;
+        require_same("decisions", &decision, &same, Decision::to_string)?;
         if candidates.is_empty() {
             let waits = decision == Decision::Wait { until: None };
-            require(waits, || format!("without candidates it decided {decision:?}; expected to wait"))?;
+            require(waits, || format!("without candidates it decided to {decision}; expected to wait"))?;
             return Ok(());
         }
         check(&view, step.trigger, decision)?;

@@ -308,6 +308,20 @@ pub enum Decision {
     },
 }
 
+/// What is decided, after the word "to".
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Decision::Send { subflow, bytes } => write!(f, "send {bytes} bytes on subflow {subflow}"),
+            Decision::Duplicate { subflow, offset, bytes } => {
+                write!(f, "send {bytes} bytes from offset {offset} again on subflow {subflow}")
+            }
+            Decision::Wait { until: None } => write!(f, "wait"),
+            Decision::Wait { until: Some(time) } => write!(f, "wait until {time}"),
+        }
+    }
+}
+
 /// What a scheduler asks of the connection besides its decisions. What it does not ask for costs nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Services {
