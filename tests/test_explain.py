@@ -144,6 +144,18 @@ def test_the_command_prints_remedies_that_can_be_copied(anabranch: Run) -> None:
     assert "what_if" in json.loads(anabranch("explain", "dash/ratio-1-5", "--json").stdout)
 
 
+def test_options_that_are_too_long_for_a_terminal_are_left_to_json(anabranch: Run) -> None:
+    arguments = ("explain", "mobile/walk", "--seed", "2", "--stall", "4", "--what-if")
+    told = anabranch(*arguments)
+    assert re.search(
+        r"no outage of wifi:\n +\(3 keys, too long for here: --json has them\)$", told.stdout, re.MULTILINE
+    )
+    assert max(map(len, told.stdout.splitlines())) < 500
+    trials = json.loads(anabranch(*arguments, "--json").stdout)["what_if"]["trials"]
+    (outage,) = [trial for trial in trials if trial["what"] == "no outage of wifi"]
+    assert len(outage["set"]) == 3
+
+
 def test_other_sessions_are_left_out_and_the_explained_one_is_measured() -> None:
     viewers = {"session.0.count": 3, "session.0.stagger": "2 s"}
     tried = explain(healthy(), set=viewers, session=2, what_if=True).what_if

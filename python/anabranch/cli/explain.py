@@ -41,6 +41,9 @@ _LEAST_GAIN = 0.01
 _WIDTH = 100
 """Of lines that name remedies."""
 
+_LONGEST_OPTIONS = 400
+"""Characters of the options of a remedy; longer ones would hide the other remedies."""
+
 _Source = Annotated[
     str,
     typer.Argument(
@@ -148,7 +151,9 @@ def _tried(what_if: WhatIf | None) -> list[str]:
         less = (trial.value < what_if.value) == (trial.gain > 0.0) and what_if.lower_is_better
         change = f"{_value(abs(trial.gain), shown)} {'less' if less else 'more'}"
         lines.append(f"  {_value(trial.value, shown):>12}  ({change})  {trial.what}:")
-        lines.append("      " + " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in trial.set.items()))
+        options = " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in trial.set.items())
+        too_long = f"({len(trial.set)} keys, too long for here: --json has them)"
+        lines.append("      " + (options if len(options) <= _LONGEST_OPTIONS else too_long))
     others = [trial.what for trial in what_if.trials if trial not in helping]
     if others:
         won = "less is won by" if helping else "little or nothing is won by"
