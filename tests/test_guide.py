@@ -219,6 +219,7 @@ def run_page(page: Path, anabranch: Run, folder: Path) -> tuple[int, int]:
     ("page", "ran", "written"),
     [
         ("tutorial/start.md", (5, 1), ("demo/comparison.png", "comparison.png", "walk.png")),
+        ("tutorial/it-froze.md", (8, 0), ("stall.png", "comparison.png")),
         ("tutorial/own-question.md", (6, 1), ("once/session.png", "which-paper/comparison-1-chart.pdf", "which.png")),
     ],
 )
