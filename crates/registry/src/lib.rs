@@ -13,6 +13,7 @@ pub mod options;
 
 pub use choice::Choice;
 
+use options::OptionError;
 use std::fmt;
 use std::ops::Deref;
 
@@ -47,6 +48,17 @@ impl<C> Registry<C> {
     /// The entry of that name.
     pub fn find(&self, name: &str) -> Option<&'static Entry<C>> {
         self.0.iter().find(|entry| entry.name == name)
+    }
+
+    /// The entry of that name, which the key `option` has.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn named(&self, option: &str, name: &str) -> Result<&'static Entry<C>, OptionError> {
+        self.find(name).ok_or_else(|| {
+            let names: Vec<_> = self.names().collect();
+            OptionError { option: option.into(), message: format!("`{name}` is none of {}", names.join(", ")) }
+        })
     }
 
     /// The names, in the registry's order.

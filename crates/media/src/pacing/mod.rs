@@ -32,10 +32,7 @@ pub type Constructor = fn(&Options) -> Result<Option<Box<dyn ResponsePacing>>, O
 /// # Errors
 /// If there is none, or it refuses its options.
 pub fn create(name: &str, options: &Options) -> Result<Option<Box<dyn ResponsePacing>>, OptionError> {
-    let entry = REGISTRY.find(name).ok_or_else(|| {
-        let names: Vec<_> = REGISTRY.names().collect();
-        OptionError { option: "name".into(), message: format!("`{name}` is none of {}", names.join(", ")) }
-    })?;
+    let entry = REGISTRY.named("name", name)?;
     (entry.create)(options)
 }
 

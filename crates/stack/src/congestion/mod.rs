@@ -62,13 +62,7 @@ pub type Constructor = fn(&Options, seed: u64) -> Result<Box<dyn CongestionContr
 /// # Errors
 /// If there is none, or it refuses its options.
 pub fn create(name: &str, options: &Options, seed: u64) -> Result<Box<dyn CongestionControl>, OptionError> {
-    let entry = REGISTRY.find(name).ok_or_else(|| {
-        let names: Vec<_> = REGISTRY.names().collect();
-        OptionError {
-            option: "congestion_control".into(),
-            message: format!("`{name}` is none of {}", names.join(", ")),
-        }
-    })?;
+    let entry = REGISTRY.named("congestion_control", name)?;
     (entry.create)(options, seed)
 }
 

@@ -32,10 +32,7 @@ pub type Constructor = fn(&Options) -> Result<Box<dyn PathPolicy>, OptionError>;
 /// # Errors
 /// If there is none, or it refuses its options.
 pub fn create(name: &str, options: &Options) -> Result<Box<dyn PathPolicy>, OptionError> {
-    let entry = REGISTRY.find(name).ok_or_else(|| {
-        let names: Vec<_> = REGISTRY.names().collect();
-        OptionError { option: "path_policy".into(), message: format!("`{name}` is none of {}", names.join(", ")) }
-    })?;
+    let entry = REGISTRY.named("path_policy", name)?;
     (entry.create)(options)
 }
 

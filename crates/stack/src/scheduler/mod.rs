@@ -80,10 +80,7 @@ pub type Constructor = fn(&Options) -> Result<Box<dyn Scheduler>, OptionError>;
 /// # Errors
 /// An unknown name, or an option that this scheduler does not know or cannot use.
 pub fn create(name: &str, options: &Options) -> Result<Box<dyn Scheduler>, OptionError> {
-    let entry = REGISTRY.find(name).ok_or_else(|| {
-        let names: Vec<_> = REGISTRY.names().collect();
-        OptionError { option: "scheduler".into(), message: format!("`{name}` is none of {}", names.join(", ")) }
-    })?;
+    let entry = REGISTRY.named("scheduler", name)?;
     with_common_options(options, entry.create)
 }
 
