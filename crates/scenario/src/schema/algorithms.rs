@@ -15,10 +15,10 @@ const SMALLEST_BUFFER: Bytes = Bytes(4_096);
 
 pub(super) fn check_transport(transport: &mut Transport, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
     let names: Vec<_> = scheduler::REGISTRY.names().collect();
-    let key = Key { kind: Kind::Scheduler, key: "scheduler", what: "scheduler", names };
+    let key = Key { kind: Some(Kind::Scheduler), key: "scheduler", what: "scheduler", names };
     check_choice(&mut transport.scheduler, &key, steps, checker, |choice| external::scheduler(choice).err())?;
     let names: Vec<_> = path_policy::REGISTRY.names().collect();
-    let key = Key { kind: Kind::PathPolicy, key: "path_policy", what: "path policy", names };
+    let key = Key { kind: Some(Kind::PathPolicy), key: "path_policy", what: "path policy", names };
     check_choice(&mut transport.path_policy, &key, steps, checker, |choice| external::path_policy(choice).err())?;
     check_congestion_control(&mut transport.congestion_control, steps, checker)?;
     check_buffers(transport, steps, checker)
@@ -26,25 +26,22 @@ pub(super) fn check_transport(transport: &mut Transport, steps: &[&str], checker
 
 pub(super) fn check_congestion_control(choice: &mut Choice, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
     let names: Vec<_> = congestion::REGISTRY.names().collect();
-    let key = Key { kind: Kind::CongestionControl, key: "congestion_control", what: "congestion control", names };
+    let key = Key { kind: Some(Kind::CongestionControl), key: "congestion_control", what: "congestion control", names };
     check_choice(choice, &key, steps, checker, |choice| external::congestion_control(choice, 0).err())
 }
 
-pub(super) fn check_server(server: &Server, checker: &Checker<'_>) -> Result<()> {
-    let (steps, choice) = (["server", "response_pacing"], &server.response_pacing);
-    if pacing::REGISTRY.find(&choice.name).is_none() {
-        let steps = [&steps[..], &["name"]].concat();
-        return Err(Mistake::unknown("response pacing", &choice.name, pacing::REGISTRY.names()).at(checker.at(&steps)));
-    }
-    match pacing::create(&choice.name, &choice.options) {
-        Ok(_) => Ok(()),
-        Err(error) => checker.wrong(&[&steps[..], &[error.option.as_str()]].concat(), error.to_string(), ""),
-    }
+pub(super) fn check_server(server: &mut Server, checker: &Checker<'_>) -> Result<()> {
+    let names: Vec<_> = pacing::REGISTRY.names().collect();
+    let key = Key { kind: None, key: "response_pacing", what: "response pacing", names };
+    check_choice(&mut server.response_pacing, &key, &["server"], checker, |choice| {
+        pacing::create(&choice.name, &choice.options).err()
+    })
 }
 
 /// A key that takes the choice of an algorithm.
 struct Key {
-    kind: Kind,
+    /// Of algorithms that the caller of the reader may have, too.
+    kind: Option<Kind>,
     key: &'static str,
     what: &'static str,
     /// What is in the registry.
@@ -64,7 +61,8 @@ fn check_choice(
     let name_steps = [&steps[..], &["name"]].concat();
     if !key.names.contains(&choice.name.as_str()) {
         let parts = checker.external.map(|external| &external.parts);
-        let Some(parts) = parts.filter(|parts| parts.knows(key.kind, &choice.name)) else {
+        let known = |kind| parts.filter(|parts| parts.knows(kind, &choice.name));
+        let Some(parts) = key.kind.and_then(known) else {
             return Err(Mistake::unknown(key.what, &choice.name, key.names.iter().copied()).at(checker.at(&name_steps)));
         };
         choice.attach(parts.clone());

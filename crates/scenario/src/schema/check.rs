@@ -32,7 +32,7 @@ pub(super) fn check_version(root: &Node) -> Result<()> {
 pub(super) fn check(scenario: &mut Scenario, checker: &mut Checker<'_>) -> Result<()> {
     check_times(scenario, checker)?;
     algorithms::check_transport(&mut scenario.transport, &["transport"], checker)?;
-    algorithms::check_server(&scenario.server, checker)?;
+    algorithms::check_server(&mut scenario.server, checker)?;
     let offset = scenario.trace_offset;
     for link in &mut scenario.links {
         check_link(link, offset, checker)?;
