@@ -148,8 +148,7 @@ def _tried(what_if: WhatIf | None) -> list[str]:
     lines = ["", f"In this run: {shown.name} {_value(what_if.value, shown)}. In the same run with"]
     helping = [trial for trial in what_if.trials if trial.gain > _LEAST_GAIN * abs(what_if.value)][:_MOST_TRIALS]
     for trial in helping:
-        less = (trial.value < what_if.value) == (trial.gain > 0.0) and what_if.lower_is_better
-        change = f"{_value(abs(trial.gain), shown)} {'less' if less else 'more'}"
+        change = f"{_value(trial.gain, shown)} {'less' if what_if.lower_is_better else 'more'}"
         lines.append(f"  {_value(trial.value, shown):>12}  ({change})  {trial.what}:")
         options = " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in trial.set.items())
         too_long = f"({len(trial.set)} keys, too long for here: --json has them)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -25,6 +26,7 @@ _MOST_CAUSES = 7
 """More causes than this are summed: more fillings could not be distinguished."""
 
 _MBPS = 1e-6
+_WHITE = "#ffffff"
 _VERMILION, _ORANGE, _BLUE, _SKY, _GREEN, _PURPLE, _BROWN = (
     *("#D55E00", "#E69F00", "#0072B2", "#56B4E9", "#009E73", "#CC79A7", "#8C6D31"),
 )
@@ -52,8 +54,8 @@ FILLINGS = {
     "last-bytes": (_BROWN, ""),
     "request": (_BROWN, "////"),
     "copies": (_BROWN, "...."),
-    "unexplained": ("#ffffff", "xxxx"),
-    OTHERS: ("#ffffff", "...."),
+    "unexplained": (_WHITE, "xxxx"),
+    OTHERS: (_WHITE, "...."),
 }
 """The colour and the hatches of each cause."""
 
@@ -119,10 +121,16 @@ def _summed(rates: Mapping[str, Array], named: Sequence[str]) -> dict[str, Array
     return {**found, OTHERS: np.sum(others, axis=0) * _MBPS} if others else found
 
 
+def _filling(cause: str) -> dict[str, Any]:
+    """How the area of a cause is filled, in a panel and in the legend."""
+    colour, hatch = FILLINGS[cause]
+    edge = "white" if hatch and colour != _WHITE else style.MUTED
+    return {"facecolor": colour, "hatch": hatch, "edgecolor": edge, "linewidth": 0.0}
+
+
 def _causes(axes: Axes, *, edges: Array, rates: Mapping[str, Array]) -> None:
     below = np.zeros(len(edges))
     for cause, rate in rates.items():
-        colour, hatch = FILLINGS[cause]
         # A step ends where the next one begins, and the last one at the last edge.
         above = below + np.append(rate, rate[-1:])
         axes.fill_between(
@@ -130,12 +138,9 @@ def _causes(axes: Axes, *, edges: Array, rates: Mapping[str, Array]) -> None:
             below,
             above,
             step="post",
-            facecolor=colour,
-            hatch=hatch,
-            edgecolor="white" if hatch and colour != "#ffffff" else style.MUTED,
-            linewidth=0.0,
             zorder=1.0,
             gid=f"cause-{cause}",
+            **_filling(cause),
         )
         below = above
     axes.set_ylim(0.0, max(float(below.max(initial=0.0)) * 1.04, 1e-3))
@@ -152,10 +157,8 @@ def _buffer(recording: SessionRecording, begin: float, end: float, axes: Axes) -
 def _legend(drawn: Sequence[str], recording: SessionRecording | None, begin: float, end: float) -> list[Artist]:
     handles: list[Artist] = []
     for cause in drawn:
-        colour, hatch = FILLINGS[cause]
-        edge = "white" if hatch and colour != "#ffffff" else style.MUTED
         name = "other causes" if cause == OTHERS else causes.SHORT[cause]
-        handles.append(Patch(facecolor=colour, hatch=hatch, edgecolor=edge, linewidth=0.0, label=name))
+        handles.append(Patch(label=name, **_filling(cause)))
     if recording is not None and any(a < end and b > begin for a, b in recording.stalls_s.tolist()):
         handles.append(Patch(facecolor=style.STALL, alpha=0.35, label="stall"))
     return handles

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch import _core, arguments
 from anabranch.errors import InputError
-from anabranch.results import events, linktime, metrics, recording
+from anabranch.results import downloads, events, linktime, metrics, recording
 from anabranch.results.linktime import SLICE_S
 from anabranch.runs import reading, remedies, runfolder, trials
 from anabranch.runs.trials import WhatIf
@@ -224,14 +224,18 @@ def of_run(
     run: Run, *, session: int, stall: int | None, segment: int | None, at: float | None, what_if: bool
 ) -> Explanation:
     """As `anabranch.Run.explain`."""
-    if run.metrics["engine"] != "sim":
-        raise InputError(f"{run.name}: a run in real time; expected a simulated one, which can be repeated")
+    _require_simulated(run.metrics["engine"], run.name)
 
     def load(more: Sequence[tuple[str, str]]) -> _core.Scenario:
         return _core.load(run.scenario, name=run.name, directory=None, overrides=more)
 
     source = _Source(run.name, load, run.seed, run.metrics)
     return _explain(source, _Question(session, stall, segment, at), what_if, None)
+
+
+def _require_simulated(engine: str, name: str | Path) -> None:
+    if engine != "sim":
+        raise InputError(f"{name}: a run in real time; expected a simulated one, which can be repeated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,8 +280,7 @@ def _source(
         loaded = partial(_loaded, scenario, overrides)
         return _Source(str(scenario), loaded, arguments.seed("seed", seed), None)
     stored = runfolder.read(Path(scenario))
-    if stored.about["engine"] != "sim":
-        raise InputError(f"{stored.directory}: a run in real time; expected a simulated one, which can be repeated")
+    _require_simulated(stored.about["engine"], stored.directory)
     return _Source(
         str(stored.directory),
         partial(_again, stored, overrides),
@@ -385,12 +388,10 @@ def _of_session(table: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def _times_of(session: Session, number: int) -> tuple[float, float]:
     """When a segment or download was requested and complete, since the run began."""
-    # Only DASH players have media segments.
-    listed: Sequence[Any] = session.get("media_segments") or session["downloads"] or []
-    chosen = [one for place, one in enumerate(listed) if one.get("index", place) == number]
-    if not chosen or chosen[-1]["finished_s"] is None:
-        raise InputError(f"{session['name']}: segment {number} was not downloaded; there are {len(listed)}, from 0 on")
-    return session["start_s"] + chosen[-1]["requested_s"], session["start_s"] + chosen[-1]["finished_s"]
+    if (last := downloads.last_of(session, number)) is None:
+        there = len(downloads.requested(session))
+        raise InputError(f"{session['name']}: segment {number} was not downloaded; there are {there}, from 0 on")
+    return session["start_s"] + last["requested_s"], session["start_s"] + last["finished_s"]
 
 
 def _due_at(table: pl.DataFrame, at: float) -> int:

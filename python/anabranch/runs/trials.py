@@ -42,11 +42,8 @@ class Measure:
                 return sum(times) / len(times) if times else None
             value = found.get(self.key)
             return None if value is None else float(value)
-        listed: Sequence[Mapping[str, Any]] = found.get("media_segments") or found["downloads"] or ()
-        chosen = [one for place, one in enumerate(listed) if one.get("index", place) == self.segment]
-        if not chosen or chosen[-1]["finished_s"] is None:
+        if (last := downloads.last_of(found, self.segment)) is None:
             return None
-        last = chosen[-1]
         return float(last[self.key]) if self.key in last else float(last["finished_s"] - last["requested_s"])
 
 
