@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-import textwrap
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.padding import Padding
 
 from anabranch import _core
 from anabranch.cli import completion, overrides
@@ -16,7 +16,7 @@ from anabranch.cli.console import answer, echo, echo_json, progress_bar
 from anabranch.cli.overrides import SetOption
 from anabranch.runs.explanation import Explanation
 from anabranch.runs.explanation import explain as find
-from anabranch.runs.trials import WhatIf
+from anabranch.runs.trials import Trial, WhatIf
 from anabranch.system import outputs
 from anabranch.wording import causes, quantities
 from anabranch.wording.quantities import Quantity
@@ -37,9 +37,6 @@ _MOST_TRIALS = 4
 
 _LEAST_GAIN = 0.01
 """A remedy that changes the measure by less than this part is only named."""
-
-_WIDTH = 100
-"""Of lines that name remedies."""
 
 _LONGEST_OPTIONS = 400
 """Characters of the options of a remedy; longer ones would hide the other remedies."""
@@ -117,6 +114,8 @@ def explain(
         # A line that is to be copied stays one line, however long.
         for line in _tried(found.what_if):
             echo(line)
+        if rest := _others(found.what_if):
+            answer(Padding(rest, (0, 0, 0, 2)))
 
 
 def _lines(found: Explanation) -> list[str]:
@@ -146,19 +145,28 @@ def _tried(what_if: WhatIf | None) -> list[str]:
         return ["", "No cause is large enough to try the run without it."]
     shown = quantities.of_metric(what_if.measure)
     lines = ["", f"In this run: {shown.name} {_value(what_if.value, shown)}. In the same run with"]
-    helping = [trial for trial in what_if.trials if trial.gain > _LEAST_GAIN * abs(what_if.value)][:_MOST_TRIALS]
-    for trial in helping:
+    for trial in _helping(what_if):
         change = f"{_value(trial.gain, shown)} {'less' if what_if.lower_is_better else 'more'}"
         lines.append(f"  {_value(trial.value, shown):>12}  ({change})  {trial.what}:")
         options = " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in trial.set.items())
         too_long = f"({len(trial.set)} keys, too long for here: --json has them)"
         lines.append("      " + (options if len(options) <= _LONGEST_OPTIONS else too_long))
-    others = [trial.what for trial in what_if.trials if trial not in helping]
-    if others:
-        won = "less is won by" if helping else "little or nothing is won by"
-        text = f"{won} {'; '.join(others)}"
-        lines += textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ")
     return lines
+
+
+def _helping(what_if: WhatIf) -> list[Trial]:
+    """The remedies that are listed."""
+    return [trial for trial in what_if.trials if trial.gain > _LEAST_GAIN * abs(what_if.value)][:_MOST_TRIALS]
+
+
+def _others(what_if: WhatIf | None) -> str:
+    """A sentence with the remedies that are not listed; empty if all are."""
+    if what_if is None:
+        return ""
+    helping = _helping(what_if)
+    others = [trial.what for trial in what_if.trials if trial not in helping]
+    won = "less is won by" if helping else "little or nothing is won by"
+    return f"{won} {'; '.join(others)}" if others else ""
 
 
 def _value(value: float, shown: Quantity) -> str:

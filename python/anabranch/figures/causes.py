@@ -15,12 +15,11 @@ from matplotlib.patches import Patch
 
 from anabranch.figures import panels, stack, style
 from anabranch.figures.stack import Panel
-from anabranch.results import series
+from anabranch.results import linktime, series
 from anabranch.results.linktime import LinkTime
 from anabranch.results.recording import Array, Mark, SessionRecording
 from anabranch.wording import causes
 
-_USEFUL = "useful"
 OTHERS = "others"
 _MOST_CAUSES = 7
 """More causes than this are summed: more fillings could not be distinguished."""
@@ -33,14 +32,14 @@ _VERMILION, _ORANGE, _BLUE, _SKY, _GREEN, _PURPLE, _BROWN = (
 # One hue for causes of one kind (losses, windows, choices of the sender, the link); hatches tell these apart.
 FILLINGS = {
     # Pale, so that what was lost is seen first; no grey, which is that of stalls.
-    "useful": ("#cfe0ee", ""),
+    linktime.USEFUL: ("#cfe0ee", ""),
     "loss-random": (_VERMILION, ""),
     "loss-outage": (_VERMILION, "////"),
     "loss-queue": (_ORANGE, ""),
     "reordering": (_ORANGE, "////"),
     "receive-window": (_BLUE, ""),
     "send-buffer": (_BLUE, "////"),
-    "player": (_BLUE, "...."),
+    linktime.PLAYER: (_BLUE, "...."),
     "window": (_SKY, ""),
     "start-up": (_SKY, "////"),
     "idle-decay": (_SKY, "...."),
@@ -90,7 +89,7 @@ def draw_causes(shown: Shown, *, title: str, subtitle: str, shares: Mapping[str,
         A figure, as wide as a page's text.
     """
     begin, end = float(shown.link_time.edges_s[0]), float(shown.link_time.edges_s[-1])
-    named = [cause for cause in shares if cause != "player"][:_MOST_CAUSES]
+    named = [cause for cause in shares if cause != linktime.PLAYER][:_MOST_CAUSES]
     content = []
     if shown.recording is not None and shown.recording.plays:
         content.append(Panel("Playout buffer (s)", 1.6, partial(_buffer, shown.recording, begin, end)))
@@ -99,7 +98,7 @@ def draw_causes(shown: Shown, *, title: str, subtitle: str, shares: Mapping[str,
     for path in there:
         drawing = partial(_causes, edges=shown.link_time.edges_s, rates=rates[path])
         content.append(Panel(f"Link of {path} while a response was due (Mb/s)", 2.4, drawing))
-    drawn = [cause for cause in (_USEFUL, *named, OTHERS) if any(cause in each for each in rates.values())]
+    drawn = [cause for cause in (linktime.USEFUL, *named, OTHERS) if any(cause in each for each in rates.values())]
     session = None if shown.recording is None else series.of_session(shown.recording)
     with style.applied():
         return stack.draw(
@@ -116,8 +115,8 @@ def draw_causes(shown: Shown, *, title: str, subtitle: str, shares: Mapping[str,
 
 def _summed(rates: Mapping[str, Array], named: Sequence[str]) -> dict[str, Array]:
     """The rates in Mb/s from the bottom to the top: new data, the named causes, and the sum of the others."""
-    found = {cause: rates[cause] * _MBPS for cause in (_USEFUL, *named) if cause in rates}
-    others = [rate for cause, rate in rates.items() if cause not in found and cause != "player"]
+    found = {cause: rates[cause] * _MBPS for cause in (linktime.USEFUL, *named) if cause in rates}
+    others = [rate for cause, rate in rates.items() if cause not in found and cause != linktime.PLAYER]
     return {**found, OTHERS: np.sum(others, axis=0) * _MBPS} if others else found
 
 

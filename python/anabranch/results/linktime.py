@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 SLICE_S = 0.01
 """The account has a row for so much time (``SLICE`` in its Rust module)."""
 
+USEFUL = "useful"
+"""What an account calls the new data of the session, which is no cause."""
+
+PLAYER = "player"
+"""The cause of time in which the player itself read no more, which no link could have used."""
+
 _MOST_INTERVALS = 240
 """About as many intervals as a figure's width can tell apart."""
 

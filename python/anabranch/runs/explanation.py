@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from anabranch.results.metrics import Metrics, Session
-    from anabranch.results.recording import Mark, SessionRecording
+    from anabranch.results.recording import Mark, Recording, SessionRecording
     from anabranch.runs.session import Run
 
 _FIRST_RUN = 0.2
@@ -34,9 +34,6 @@ _FIRST_RUN = 0.2
 
 _OF_REPLACEMENTS = 0.5
 """What another scheduler or control returns counts as so much of it for the cause that it was tried against."""
-
-_USEFUL = "useful"
-_PLAYER = "player"
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +301,32 @@ def _again(
     return _core.load(text, name=name, directory=stored.directory, overrides=[*overrides, *more])
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A run that was made with an account: any number of questions are answered from it.
+
+    Attributes:
+        metrics: What it found.
+        recording: The run over time.
+        account: The link time of all sessions; none without sessions.
+    """
+
+    metrics: Metrics
+    recording: Recording
+    account: pl.DataFrame | None
+
+    @classmethod
+    def of(cls, outcome: _core.Outcome) -> _Made:
+        columns = outcome.account()
+        account = None if columns is None else events.of_columns(columns)
+        return cls(metrics.of_outcome(outcome), recording.of_outcome(outcome), account)
+
+    def recorded(self, session: int) -> SessionRecording | None:
+        """A session over time; none where it was not recorded."""
+        sessions = self.recording.sessions
+        return sessions[session] if session < len(sessions) else None
+
+
 def _explain(
     source: _Source, question: _Question, what_if: bool, progress: Callable[[float], object] | None
 ) -> Explanation:
@@ -311,17 +334,13 @@ def _explain(
     # What comes after the run itself takes several times as long.
     first = _FIRST_RUN if what_if else 1.0
     shown = None if progress is None else (lambda done: progress(done * first))
-    outcome = _core.run(loaded, seed=source.seed, record_events=False, progress=shown, account=True)
-    if source.metrics is not None and metrics.of_outcome(outcome) != source.metrics:
-        raise InputError(
-            f"{source.name}: this version of the program gives other metrics; make the run again to explain it"
-        )
-    found = _answer(outcome, question)
+    made = _make(source, loaded, shown)
+    found = _answer(made, question)
     if not what_if:
         return found
-    before = metrics.of_outcome(outcome)["sessions"][question.session]
+    before = made.metrics["sessions"][question.session]
     tried = trials.try_all(
-        _remedies(tomllib.loads(loaded.resolved), outcome, question.session, found),
+        _remedies(tomllib.loads(loaded.resolved), made.recorded(question.session), question.session, found),
         load=source.load,
         seed=source.seed,
         position=question.session,
@@ -332,36 +351,47 @@ def _explain(
     return replace(found, what_if=tried)
 
 
+def _make(source: _Source, loaded: _core.Scenario, progress: Callable[[float], object] | None) -> _Made:
+    """Simulates a run with an account.
+
+    Raises:
+        InputError: It was made before, and gives other metrics now.
+    """
+    made = _Made.of(_core.run(loaded, seed=source.seed, record_events=False, progress=progress, account=True))
+    if source.metrics is not None and made.metrics != source.metrics:
+        raise InputError(
+            f"{source.name}: this version of the program gives other metrics; make the run again to explain it"
+        )
+    return made
+
+
 def _remedies(
-    scenario: Mapping[str, Any], outcome: _core.Outcome, position: int, found: Explanation
+    scenario: Mapping[str, Any], recorded: SessionRecording | None, position: int, found: Explanation
 ) -> list[remedies.Remedy]:
     import numpy as np
 
-    recorded = recording.of_outcome(outcome).sessions
-    paths = recorded[position].paths if position < len(recorded) else ()
+    paths = () if recorded is None else recorded.paths
     capacity = {path.path: float(np.nanmean(path.capacity_bps)) for path in paths if len(path.capacity_bps)}
     entry = remedies.entry_of(scenario, position)
     return remedies.of_parts(scenario, entry, capacity, found.useful_share, found.parts)
 
 
-def _answer(outcome: _core.Outcome, asked: _Question) -> Explanation:
-    found, position = metrics.of_outcome(outcome), asked.session
+def _answer(made: _Made, asked: _Question) -> Explanation:
+    found, position = made.metrics, asked.session
     if position >= len(found["sessions"]):
         raise InputError(f"there is no session {position}; expected one of 0 to {len(found['sessions']) - 1}")
     session = found["sessions"][position]
-    columns = outcome.account()
-    if columns is None:
+    if made.account is None:
         raise InputError(f"{found['scenario']}: it has no session, whose link time could be explained")
-    table = _of_session(events.of_columns(columns), session["name"])
+    table = _of_session(made.account, session["name"])
     if table.is_empty():
         raise InputError(
             f"{session['name']}: nothing was requested, or its links have no limit of their rate; nothing to explain"
         )
-    whole = recording.of_outcome(outcome)
-    recorded = whole.sessions[position] if position < len(whole.sessions) else None
+    recorded = made.recorded(position)
     answer = _of_part(found, session, table, recorded, asked)
     paths = list(dict.fromkeys(subflow["path"] for subflow in session["subflows"]))
-    return replace(answer, _over_time=_OverTime(table, recorded, whole.marks, paths))
+    return replace(answer, _over_time=_OverTime(table, recorded, made.recording.marks, paths))
 
 
 def _of_part(
@@ -451,7 +481,7 @@ def _account(
     import polars as pl
 
     paths = max(rows["path"].n_unique(), 1)
-    rows = rows.filter(pl.col("cause") != _PLAYER)
+    rows = rows.filter(pl.col("cause") != linktime.PLAYER)
     due = float(rows["link_s"].sum()) / paths
     possible = float(rows["bits"].sum())
     sums = rows.group_by("path", "cause", "by").agg(pl.col("bits").sum()).sort("bits", "path", "cause", descending=True)
@@ -468,7 +498,7 @@ def _account(
         end_s=end,
         due_s=due,
         possible_bits=possible,
-        useful_share=sum(part.share for part in parts if part.cause == _USEFUL),
-        parts=tuple(part for part in parts if part.cause != _USEFUL),
+        useful_share=sum(part.share for part in parts if part.cause == linktime.USEFUL),
+        parts=tuple(part for part in parts if part.cause != linktime.USEFUL),
         buffer_s=buffer,
     )

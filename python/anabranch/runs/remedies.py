@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from anabranch import _core
+from anabranch.results import linktime
 
 if TYPE_CHECKING:
     from anabranch.runs.explanation import Part
@@ -328,7 +329,7 @@ def _other(case: _Case, key: str, name: str) -> _Found:
 
 
 _REMEDIES: Mapping[str, Callable[[_Case], _Found]] = {
-    "useful": _faster,
+    linktime.USEFUL: _faster,
     "request": _request,
     "start-up": _start_up,
     "window": _window,
@@ -369,7 +370,7 @@ def of_parts(
         shares[part.cause] = shares.get(part.cause, 0.0) + part.share
     wanted = [cause for cause, share in sorted(shares.items(), key=lambda item: -item[1]) if share >= LEAST_SHARE]
     if useful_share >= _FULL_LINKS:
-        wanted.insert(0, "useful")
+        wanted.insert(0, linktime.USEFUL)
     found: dict[tuple[tuple[str, str], ...], Remedy] = {}
     for cause in wanted:
         mine = [part for part in parts if part.cause == cause and part.share >= _LEAST_OF_CAUSE * shares[cause]]
