@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from anabranch import cli
+from anabranch.experiments import paper
 
 # Two unequal paths, one of them lossy and cut for a while, carry a video that needs both.
 SCENARIO = """\
@@ -74,6 +75,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         group = "live" if item.get_closest_marker("live") else item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group(group))
+
+
+def module_of_paper(name: str, module: str) -> ModuleType:
+    """A program beside the criteria of a shipped paper, or these."""
+    sys.path.insert(0, str(paper.shipped()[name]))
+    try:
+        return importlib.import_module(module)
+    finally:
+        sys.path.pop(0)
 
 
 def load_script(name: str) -> ModuleType:

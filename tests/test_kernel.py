@@ -1,7 +1,6 @@
 """`anabranch kernel`: what it prints and how it ends; crates/kernel tests what it does to connections."""
 
 import fcntl
-import importlib
 import json
 import os
 import statistics
@@ -9,18 +8,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+import anabranch
 from anabranch import _core
 from anabranch.cli import app
 from anabranch.cli.kernel import metric_lines
 from anabranch.experiments import paper
-from conftest import Run, load_script
+from anabranch.experiments.study import Study
+from conftest import Run, module_of_paper
 
 pytestmark = pytest.mark.live
 
@@ -173,27 +174,18 @@ def test_kernel_runs_with_each_control_do_not_contradict_the_simulation(place: s
 
 # The page has the bars for means of longer and more runs.
 # With six runs beside each other, all three tries of a reference's two runs were late once, on an idle machine.
-SHORT = {"seeds": 2, "duration_s": 120, "at_once": 4}
+SHORT: dict[str, Any] = {"seeds": 2, "at_once": 4, "set": {"duration": "120 s"}}
 # After one minute of warm-up and one of measurement LIA's share of the busy link is still falling. In 40 simulated runs
 # the share, over that without coupling, is then 0.77 with a standard deviation of 0.18, and after two minutes 0.62 and
 # 0.12. The median of three leaves out a run that something disturbed. More than 0.9 has a probability below 0.001.
-SHIFT = {"seeds": 3, "duration_s": 180, "at_once": 3}
+SHIFT: dict[str, Any] = {"seeds": 3, "at_once": 3}
 SHIFT_BOUND = 0.9
-
-
-def of_paper(name: str) -> ModuleType:
-    """A program of the paper `kernel-controls`."""
-    sys.path.insert(0, str(paper.shipped()["kernel-controls"]))
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.path.pop(0)
 
 
 @pytest.mark.slow
 def test_each_subflow_of_a_thousand_connections_has_the_control(place: str) -> None:
     """The kernel gives subflows that join while nginx is busy with their connection the connection's own control."""
-    costs = of_paper("cost")
+    costs = module_of_paper("kernel-controls", "cost")
     sender = costs.SENDERS["LIA"]
     done = run("attach", "--congestion-control", "lia", "--port", str(sender.port), "--bpf-file-system", place)
     assert (done.returncode, done.stderr) == (0, "")
@@ -201,20 +193,31 @@ def test_each_subflow_of_a_thousand_connections_has_the_control(place: str) -> N
     costs.cost(sender, 1000)
 
 
+def goal_values(
+    goal: Any, plan: str, controls: Sequence[str], store: Path, how: Mapping[str, Any]
+) -> list[list[float]]:
+    """What runs of a plan of the paper `kernel-controls` say of a goal: a value per seed of each control."""
+    file = paper.shipped()["kernel-controls"] / f"{plan}.toml"
+    chosen = {"control": [*dict.fromkeys((*controls, *goal.references))], **how.get("set", {})}
+    found = anabranch.sweep(file, store=store, **{**how, "set": chosen})
+    assert found.failed == 0
+    study = Study({"goals": found.sessions.to_dicts()})
+    return [goal.values(study, control) for control in controls]
+
+
 @pytest.mark.campaign
-def test_lia_in_the_kernel_has_the_goals_of_rfc_6356(place: str) -> None:
-    goals = load_script("kernel-goals")
+def test_lia_in_the_kernel_has_the_goals_of_rfc_6356(place: str, tmp_path: Path) -> None:
+    criteria = module_of_paper("kernel-controls", "criteria")
     assert run("attach", "--congestion-control", "lia", "--port", "1", "--bpf-file-system", place).returncode == 0
-    *first, last = goals.GOALS
-    rows = goals.measure(first, ("lia",), **SHORT)
-    improve, harmless = (row for row in rows if row.control == "lia")
-    assert improve.goal.holds(improve.mean), improve.values
-    assert harmless.goal.holds(harmless.mean), harmless.values
-    (shift,) = goals.measure([last], ("lia",), **SHIFT)
-    assert statistics.median(shift.values) < SHIFT_BOUND, shift.values
+    improve, harmless, shift = criteria.GOALS
+    (values,) = goal_values(improve, "goal-improve", ["lia"], tmp_path, SHORT)
+    assert improve.holds(statistics.fmean(values)), values
+    coupled, uncoupled = goal_values(harmless, "goal-harmless", ["lia", criteria.UNCOUPLED], tmp_path, SHORT)
+    assert harmless.holds(statistics.fmean(coupled)), coupled
     # Without coupling the bottleneck is not shared fairly: the measurement can tell.
-    (uncoupled,) = [row for row in rows if row.control == goals.UNCOUPLED and row.goal is harmless.goal]
-    assert not uncoupled.goal.holds(uncoupled.mean), uncoupled.values
+    assert not harmless.holds(statistics.fmean(uncoupled)), uncoupled
+    (values,) = goal_values(shift, "goal-shift", ["lia"], tmp_path, SHIFT)
+    assert statistics.median(values) < SHIFT_BOUND, values
 
 
 def test_check_names_every_requirement() -> None:

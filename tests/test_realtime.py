@@ -14,7 +14,7 @@ import pytest
 
 from anabranch import _core
 from anabranch.errors import InputError
-from anabranch.experiments import plan, realtime, sweep
+from anabranch.experiments import paper, plan, realtime, reproduction, sweep
 from anabranch.experiments.conditions import Run as PlannedRun
 from anabranch.experiments.executor import Finished, Stop, Threads
 from anabranch.experiments.realtime import ByEngine
@@ -22,6 +22,7 @@ from anabranch.experiments.store import Store
 from anabranch.live import run as live
 from anabranch.runs import session
 from anabranch.system import provenance
+from anabranch.system.programs import ToolError
 from conftest import Run, require_live
 
 pytestmark = pytest.mark.live
@@ -84,6 +85,7 @@ class Testbed:
     def __init__(self, invalid: Callable[[int, int], bool]) -> None:
         self._invalid = invalid
         self.tries: dict[int, int] = {}
+        self.notes: list[str] = []
         self.asked: list[tuple[str, str]] = []
 
     def __call__(self, _loaded: Any, *, seed: int, server: str, client: str, **_: Any) -> Any:
@@ -96,6 +98,7 @@ class Testbed:
             "void": self._invalid(seed, self.tries[seed]),
             "kernel": platform.release(),
             "lateness_s": lateness,
+            "notes": self.notes,
         }
         return type("Found", (), {"metrics": metrics})
 
@@ -126,6 +129,53 @@ def test_an_invalid_run_is_made_again(with_testbed: Callable[..., tuple[sweep.Re
     simulated = found.sessions.filter(pl.col("engine") == "sim")
     assert simulated["live.tries"].is_null().all()
     assert simulated["goodput_bps"].to_list() == rows["goodput_bps"].to_list()
+
+
+PAPER = """\
+schema = 1
+title = "mine"
+[[kept]]
+name = "both"
+file = "both-kept.parquet"
+plans = ["both.toml"]
+"""
+CRITERIA = """\
+from anabranch.experiments.claims import table
+
+
+@table("runs", "Runs", texts=1, plans=("both",))
+def runs(study):
+    return ("engine",), [[row["engine"]] for row in study.sessions(["both"])]
+"""
+
+
+def test_live_runs_of_a_paper_that_failed_are_made_again_later(both: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that is yet to be made has no rows; `seeds` says how many of each condition it gets."""
+    monkeypatch.chdir(both.parent)
+    for name, text in (("paper.toml", PAPER), ("criteria.py", CRITERIA), ("text.md", "#")):
+        Path(name).write_text(text, encoding="utf-8")
+    both.write_text(PLAN.replace("live_runs = 2\n", "").replace(', "3 Mb/s"]', "]"), encoding="utf-8")
+    (kept,) = paper.load(both.parent).kept
+    assert kept.rows == []
+    testbed = Testbed(lambda _seed, _number: False)
+    testbed.notes = ["session 0: this kernel has no congestion control `lia`; it serves with cubic"]
+    monkeypatch.setattr(live, "run_loaded", testbed)
+    how: Any = {"execute": ByEngine(Threads(2)), "progress": Silent(), "seeds": 2}
+    with Store(both.parent / "s", provenance.build()) as opened:
+        with pytest.raises(ToolError, match=r"2 runs in real time failed, the last with: .* control `lia`.*attach"):
+            reproduction.measure(paper.load(both.parent), opened, **how)
+        assert {row["engine"] for row in kept.rows} == {"sim"}
+        testbed.notes = []
+        assert [reproduction.measure(paper.load(both.parent), opened, **how) for _ in range(2)] == [2, 0]
+    assert [(row["engine"], row["seed"]) for row in kept.rows] == [
+        (engine, seed) for engine in ("live/kernel", "sim") for seed in (1, 2)
+    ]
+
+
+def test_a_table_that_nothing_makes_has_to_be_there(both: Path) -> None:
+    missing = paper.Kept("results", both.parent / "results.parquet")
+    with pytest.raises(InputError, match="no table of kept runs"):
+        _ = missing.rows
 
 
 def test_a_run_that_is_never_valid_stays_a_row_that_says_so(

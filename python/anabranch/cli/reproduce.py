@@ -174,7 +174,7 @@ def found_of(chosen: Sequence[Paper], how: How) -> list[Reproduction]:
     try:
         with Store(folder, provenance.build()) as kept, Bar(err()) as bar:
             if how.live is not None:
-                _measure(chosen, kept, ByEngine(threads, how.live), bar)
+                _measure(chosen, kept, ByEngine(threads, how.live), bar, how.seeds)
             return reproduction.reproduce(
                 chosen,
                 kept,
@@ -223,13 +223,13 @@ def _print_tables(found: Sequence[Reproduction]) -> None:
         echo(f"{table.name}\n\n{paper_text.markdown(table)}\n")
 
 
-def _measure(chosen: Sequence[Paper], store: Store, execute: ByEngine, bar: Bar) -> None:
+def _measure(chosen: Sequence[Paper], store: Store, execute: ByEngine, bar: Bar, seeds: int | None) -> None:
     from anabranch.experiments import realtime, reproduction
 
     if missing := realtime.missing():
         fail(f"this machine cannot run in real time: {'; '.join(missing)}", Exit.RUN_FAILED)
     for each in chosen:
-        made = reproduction.measure(each, store, execute=execute, progress=bar, at_once=execute.at_once)
+        made = reproduction.measure(each, store, execute=execute, progress=bar, at_once=execute.at_once, seeds=seeds)
         err().print(f"{each.name}: {plural(made, 'run')} in real time added", soft_wrap=True)
 
 

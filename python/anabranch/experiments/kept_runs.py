@@ -1,6 +1,7 @@
 """Runs that were made once and are read again, such as those in real time: a table of their sessions, as Parquet.
 
-A row has the values of the plan's axes, the seed, what criteria read, and whether the run counts (``error``).
+A row has the values of the plan's axes, the seed, what criteria read, and whether the run counts (``error``). A
+table of results whose runs were not kept has a row per result, without a seed.
 """
 
 from __future__ import annotations

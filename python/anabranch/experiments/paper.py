@@ -17,12 +17,11 @@ from types import ModuleType
 from typing import Any
 
 from anabranch.errors import InputError
+from anabranch.experiments import kept_runs, variation
 from anabranch.experiments import plan as plans
-from anabranch.experiments import variation
 from anabranch.experiments.claims import Claim, TableOf
 from anabranch.experiments.conditions import Condition, Overrides, with_more
 from anabranch.experiments.document import Document, Way, alternatives, read
-from anabranch.experiments.kept_runs import DATA
 from anabranch.experiments.plan import Plan
 from anabranch.experiments.sweep import Experiment
 from anabranch.runs.reading import overrides_of
@@ -63,7 +62,8 @@ PLAN_KEYS: Mapping[str, str] = {
 
 KEPT_KEYS: Mapping[str, str] = {
     "name": "What criteria call it, as they call a plan. Required.",
-    "file": "The table of their sessions: a Parquet file beside this file, or of the shipped `data`. Required.",
+    "file": "The table of their sessions: a Parquet file beside this file, or of the shipped `data`. Required. A "
+    "table that nothing here makes is only read, such as one of results whose runs were not kept: a row per result.",
     "plans": "The plans beside this file whose runs they are, all of whose engines are kept. They may need what not "
     "everybody has: they are read only by `--live`, which makes the runs that the table lacks.",
     "runs": "A function of `criteria.py`, for runs that no plan describes: what names each of them, as a dictionary.",
@@ -161,6 +161,16 @@ class Kept:
     runs: Callable[[], Iterable[Mapping[str, Any]]] | None = None
     program: Path | None = None
     at_once: int = 1
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the table; none of one that is yet to be made.
+
+        Raises:
+            InputError: It is no table, or it is missing and nothing here makes it.
+        """
+        made = self.file.exists() or not (self.plans or self.program)
+        return [dict(row) for row in kept_runs.read(self.file)] if made else []
 
 
 @dataclass(frozen=True)
@@ -261,7 +271,7 @@ class Paper:
     page: str
 
     def only(self, tables: Sequence[str]) -> Paper:
-        """The same with some tables, the plans that these read, and no claim.
+        """The same with some tables, the plans and kept runs that these read, and no claim.
 
         Raises:
             InputError: There is no such table.
@@ -274,7 +284,8 @@ class Paper:
         plans = {name for each in chosen for name in each.plans}
         whole = any(not each.plans for each in chosen)
         own = tuple(each for each in self.plans if whole or each.plan.name in plans)
-        return replace(self, tables=chosen, plans=own, claims=(), variants=())
+        kept = tuple(each for each in self.kept if whole or each.name in plans)
+        return replace(self, tables=chosen, plans=own, kept=kept, claims=(), variants=())
 
     @property
     def given(self) -> str:
@@ -422,8 +433,10 @@ def _kept(document: Document, folder: Path, module: ModuleType) -> Iterator[Kept
 
 
 def _table(folder: Path, file: str) -> Path:
-    """The table of kept runs that a paper names: beside it, or a shipped one."""
-    return DATA / file if (DATA / file).is_file() and not (folder / file).is_file() else folder / file
+    """The table of kept runs that a paper names: beside it, or a shipped one; a shipped paper has it there."""
+    is_shipped = folder.resolve() in (own.resolve() for own in shipped().values())
+    data = kept_runs.DATA / file
+    return data if (is_shipped or data.is_file()) and not (folder / file).is_file() else folder / file
 
 
 def _unvaried(document: Document, way: Way, given: Any, plan: Plan) -> tuple[Mapping[str, Sequence[Any]], ...]:

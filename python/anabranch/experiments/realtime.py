@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anabranch import _core
@@ -17,6 +17,13 @@ from anabranch.results.metrics import Lateness
 
 TRIES = 3
 """How often a run is made at most, until one is valid."""
+
+# A part of the testbed's note about a control that the kernel does not have.
+_LACKS_CONTROL = "has no congestion control"
+_REMEDY = (
+    "attach a coupled one (anabranch kernel attach --port 1 --congestion-control NAME), or load the module of another "
+    "(such as: modprobe tcp_bbr)"
+)
 
 
 @dataclass(frozen=True)
@@ -60,16 +67,35 @@ def measure(run: Run, stop: Stop, *, content: Path | None = None) -> bytes:
 
     A run is invalid if its links were too late: it measured the machine. A program that plays gets the folder
     ``content``, or what the scenario's video is.
+
+    Raises:
+        LiveError: The kernel lacks a congestion control of the scenario, and another one served.
     """
     error = ""
     for number in range(1, TRIES + 1):
         found = _once(run, stop, content)
         measured = found.metrics["live"]
         assert measured is not None, "a run in real time says how late its links were"
+        for note in measured["notes"]:
+            if _LACKS_CONTROL in note:
+                raise _core.LiveError(f"{note}; {_REMEDY}")
         if not measured["void"]:
             return json.dumps({"metrics": found.metrics, "tries": number}, separators=(",", ":")).encode()
         error = _invalid(measured["lateness_s"])
     return json.dumps({"error": error, "tries": TRIES}).encode()
+
+
+def untried(run: Run, store: Store, step: int = 1) -> Run:
+    """A run in real time, or the first one after it that did not fail; a simulation itself.
+
+    Args:
+        run: The run.
+        store: Where runs are kept.
+        step: How often the plan makes a run of each seed; further runs have the numbers after these.
+    """
+    while run.live_run is not None and run.key in store and "error" in json.loads(store.get(run.key)):
+        run = replace(run, live_run=run.live_run + step)
+    return run
 
 
 def _invalid(lateness: Lateness) -> str:

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from anabranch._core import __version__
 from anabranch.errors import InputError
-from anabranch.experiments import conditions, kept_runs, outside, table
+from anabranch.experiments import conditions, kept_runs, outside, realtime, table
 from anabranch.experiments import plan as plans
 from anabranch.experiments.claims import Claim, Finding, Outcome, Quantity, Table, TableOf, Value, Verdict, counts
 from anabranch.experiments.conditions import Condition, Run
@@ -27,6 +27,7 @@ from anabranch.experiments.study import AbsentError, Case, Row, Study
 from anabranch.experiments.sweep import Experiment, Progress, make_runs
 from anabranch.results import columns
 from anabranch.results.columns import DOWNLOADS, OF_LIVE
+from anabranch.system.programs import ToolError
 from anabranch.wording.summary import plural
 
 UNEXPLAINED = "(not yet explained)"
@@ -248,33 +249,47 @@ def _read_part(paper: Paper, each: PaperPlan, read: Sequence[Case], seeds: int) 
     return Part(paper, AS_SHIPPED, each, _runs(each, chosen, _seeds(each, seeds)))
 
 
-def measure(paper: Paper, store: Store, *, execute: Executor, progress: Progress, at_once: int = 1) -> int:
+def measure(
+    paper: Paper,
+    store: Store,
+    *,
+    execute: Executor,
+    progress: Progress,
+    at_once: int = 1,
+    seeds: int | None = None,
+) -> int:
     """Makes the runs in real time that the tables of a paper lack, and keeps them there; returns how many there were.
 
-    A run that was invalid in every try is not kept. Runs of programs are made last, `at_once` at a time.
+    A run that failed, or was invalid in every try, is not kept, and is made again next time. Runs of programs are made
+    last, `at_once` at a time. Plans have `seeds` seeds of each condition, or those that they say.
 
     Raises:
         InputError: The machine is not the one of the runs that are there.
-        ToolError: A program failed.
+        ToolError: Some runs failed; the others are kept.
         OSError: A table could not be written.
         KeyboardInterrupt: The user interrupted; what was finished is in the store.
     """
     wanted = [(each.plan, each.kept, each.columns, False) for each in paper.plans if each.kept is not None]
     wanted += [(plans.load(file), each.file, (), True) for each in paper.kept for file in each.plans]
-    made = 0
+    made, errors = 0, list[str]()
     for plan, file, names, simulations in wanted:
         have = kept_runs.identities(file, (*plan.columns, "seed", "live_run"))
+        read = PaperPlan(plan, None, False, columns=(*names, *OF_LIVE) if names else kept_runs.columns(file))
         runs = [
-            run
-            for run in Experiment.of(plan).runs(plan.seeds)
+            realtime.untried(run, store, plan.live_runs)
+            for run in Experiment.of(plan).runs(_seeds(read, seeds))
             if (simulations or run.engine.is_live) and kept_runs.identity(run.labels) not in have
         ]
         if runs:
             make_runs(runs, store, execute=execute, progress=progress)
-            read = PaperPlan(plan, None, False, columns=(*names, *OF_LIVE) if names else kept_runs.columns(file))
-            rows = [row for row in _rows(read, runs, store) if row["error"] is None]
-            kept_runs.add(file, rows, (*plan.columns, "seed"))
-            made += len(rows)
+            rows = list(_rows(read, runs, store))
+            good = [row for row in rows if row["error"] is None]
+            if good:
+                kept_runs.add(file, good, (*plan.columns, "seed"))
+            made += len(good)
+            errors += [row["error"] for row in rows if row["error"] is not None]
+    if errors:
+        raise ToolError(f"{paper.name}: {plural(len(errors), 'run')} in real time failed, the last with: {errors[-1]}")
     return made + sum(outside.make(each, at_once) for each in paper.kept)
 
 
@@ -355,7 +370,7 @@ def _vary(paper: Paper, parts: Sequence[Part], study: Study, rows: Sequence[Test
 
 
 def _study(paper: Paper, parts: Sequence[Part], store: Store, confidence: float, *, whole: bool = True) -> Study:
-    rows = {each.name: kept_runs.read(each.file) for each in paper.kept}
+    rows: dict[str, list[Row]] = {each.name: [*each.rows] for each in paper.kept}
     for part in parts:
         rows[part.plan.plan.name] = [*_rows(part.plan, part.runs, store), *_kept(part.plan)]
     return Study(rows, confidence, whole=whole, plans=[part.plan.plan for part in parts])

@@ -116,7 +116,7 @@ class Study:
         self._plans = {plan.name: plan for plan in plans}
         self._comparisons: dict[str, list[Comparison]] = {}
         self._rows = {plan: list(found) for plan, found in rows.items()}
-        self.seeds = {plan: len({row["seed"] for row in found}) for plan, found in self._rows.items()}
+        self.seeds = {plan: len({row.get("seed") for row in found}) for plan, found in self._rows.items()}
         self.confidence = confidence
         self.read: dict[tuple[str, tuple[tuple[str, Any], ...]], Case] = {}
         # By plan and names of columns: the rows of each combination of values.

@@ -25,7 +25,6 @@ from anabranch.experiments.store import Store
 from anabranch.experiments.sweep import Progress, make_runs
 from anabranch.runs import reading
 from anabranch.validation.cases import TestCase
-from anabranch.validation.criteria import Part
 from anabranch.validation.judgement import Judgement
 from anabranch.validation.measurement import WRITER, Lateness, Measurement, UnobservedError, emulated
 from anabranch.validation.recorded import Recorded
@@ -34,8 +33,6 @@ from anabranch.validation.report import Found, Kernel, Report
 # Browsers decode and draw: more of them would slow each other down on two processors.
 _BROWSERS_AT_ONCE = 2
 _BROWSER = "dash.js"
-# A part of the testbed's note about a control that the kernel does not have.
-_LACKS_CONTROL = "has no congestion control"
 _FILES = "test-cases"
 
 
@@ -92,16 +89,8 @@ class Campaign:
         server = f"live/{case.server}"
         engine = engines.parse(f"{server}/{_BROWSER}" if case.in_browser else server)
         runs = self._runs(case, engine, (), range(1, case.live_runs + 1))
-        return [self._untried(run) for run in runs]
-
-    def _untried(self, run: Run) -> Run:
-        """The first run of its seed that has not failed at an earlier start."""
-        number = 1
-        while True:
-            run = replace(run, live_run=number)
-            if run.key not in self.store or "error" not in json.loads(self.store.get(run.key)):
-                return run
-            number += 1
+        # A run that failed at an earlier start is tried again.
+        return [realtime.untried(replace(run, live_run=1), self.store) for run in runs]
 
     def _simulated_runs(self, case: TestCase, kernel: Kernel, recorded: Recorded) -> list[Run]:
         # Without a live run there is nothing to simulate for.
@@ -199,15 +188,4 @@ class _InRealTime(Executor):
                 Threads(at_once, self._measure)(own, store, finished=finished, wanted=wanted)
 
     def _measure(self, run: Run, stop: Stop) -> bytes:
-        kept = realtime.measure(run, stop, content=self.video if run.engine.client == _BROWSER else None)
-        notes = json.loads(kept).get("metrics", {}).get("live", {}).get("notes", ())
-        for note in notes:
-            if _LACKS_CONTROL in note:
-                raise _core.LiveError(f"{note}; {_remedy(run)}")
-        return kept
-
-
-def _remedy(run: Run) -> str:
-    if Path(run.condition.scenario).name.startswith(Part.COUPLED.letter):
-        return "attach it first: anabranch kernel attach --port 1 --congestion-control NAME"
-    return "load its module, such as: modprobe tcp_bbr"
+        return realtime.measure(run, stop, content=self.video if run.engine.client == _BROWSER else None)

@@ -1,11 +1,16 @@
 """What nginx on the kernel's Multipath TCP gains and loses by coupled controls: tables of runs in real time."""
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from anabranch.experiments import formats
+from anabranch.experiments import statistics as intervals
 from anabranch.experiments.claims import Filled, table
+from anabranch.experiments.statistics import Interval
 from anabranch.experiments.study import Row, Study
 
 CUBIC = "CUBIC, as it comes"
@@ -29,6 +34,129 @@ CONNECTIONS = (1, 1000)
 COST_SENDERS = (CUBIC, *COUPLED)
 
 Labels = Mapping[str, Any]
+
+# --- The goals of RFC 6356 -------------------------------------------------------------------------------------------
+
+UNCOUPLED = "newreno"
+# A packet has 1500 bytes on the wire. Of these TCP carries 1448 and Multipath TCP 1428, so the same part of a link is
+# less goodput for the latter.
+_WIRE = {"tcp": 1500 / 1448, "mptcp": 1500 / 1428}
+
+
+def _of_connection(row: Row) -> float:
+    return float(row["goodput_bps"]) * _WIRE["mptcp"]
+
+
+def _of_tcp(row: Row) -> float:
+    return float(row["goodput_bps"]) * _WIRE["tcp"]
+
+
+def _beside_tcp(row: Row) -> float:
+    return _of_connection(row) / (float(row["traffic.0.goodput_bps"]) * _WIRE["tcp"])
+
+
+def _share_of_busy(row: Row) -> float:
+    busy, quiet = (float(row[f"subflows.{path}.goodput_bps"] or 0) for path in ("busy", "quiet"))
+    return busy / (busy + quiet)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One of the goals, with its bar; the page has the reason of the bar.
+
+    Attributes:
+        name: That of the plans.
+        what: What is measured.
+        measure: Of a run.
+        bound: The bar of the measure, over that of the reference where there is one.
+        at_least: Whether the bar is a lower one.
+        references: The measure is divided by the mean of the best of these; it is a ratio already where there are none.
+        of_reference: The measure of these.
+        controls: What the table has a row of.
+    """
+
+    name: str
+    what: str
+    measure: Callable[[Row], float]
+    bound: float
+    at_least: bool = False
+    references: tuple[str, ...] = ()
+    of_reference: Callable[[Row], float] = _of_tcp
+    controls: tuple[str, ...] = (*map(str.lower, COUPLED), UNCOUPLED)
+
+    def holds(self, value: float) -> bool:
+        """Whether a value meets the bar."""
+        return value >= self.bound if self.at_least else value <= self.bound
+
+    def values(self, study: Study, control: str) -> list[float]:
+        """Those of the kept runs, one for each seed; none without runs of the reference."""
+        references = [of(study, "goals", goal=self.name, control=each) for each in self.references]
+        if not all(references):
+            return []
+        by = max((statistics.fmean(map(self.of_reference, rows)) for rows in references), default=1.0)
+        return [self.measure(row) / by for row in of(study, "goals", goal=self.name, control=control)]
+
+    def measured(self, study: Study, control: str) -> Interval:
+        """The mean of the kept runs, or what was recorded before runs were kept, of more runs than these."""
+        values = self.values(study, control)
+        (recorded,) = of(study, "goals-recorded", goal=self.name, control=control)
+        if len(values) >= recorded["runs"]:
+            return intervals.mean(np.array(values))
+        mean, half = recorded["mean"], recorded["half_width"]
+        return Interval(mean, mean - half, mean + half, recorded["runs"])
+
+    def verdict(self, control: str, found: Interval) -> str:
+        """By the mean, as in laws.md; unless the interval reaches over the bar."""
+        if control == UNCOUPLED:
+            return "without coupling"
+        ends = [self.holds(end) for end in (found.low, found.high)]
+        if all(ends):
+            return "holds"
+        return "fails" if not any(ends) else "holds in the mean" if self.holds(found.estimate) else "fails in the mean"
+
+
+GOALS = (
+    Goal(
+        "improve throughput",
+        "the rate over two links, over that of a TCP on the better one",
+        _of_connection,
+        # Windows that are coupled are smaller than that of one TCP on each path, and each has its own round trips of
+        # repair, for which a tenth is allowed.
+        0.9,
+        at_least=True,
+        references=("TCP on fast", "TCP on slow"),
+    ),
+    # Without coupling it is about 2.
+    Goal("do no harm", "the rate through one link, over that of the TCP beside it", _beside_tcp, 1.15),
+    Goal(
+        "shift",
+        "the share of the link with four TCPs, over that without coupling",
+        _share_of_busy,
+        # Without coupling a window goes with 1/sqrt(p), with LIA's law with 1/p. Each of five flows has 2/5 of what
+        # each of two has, so the windows' ratio falls from 2/5 to 4/25, and the share from 0.29 to 0.14: by half.
+        0.75,
+        references=(UNCOUPLED,),
+        of_reference=_share_of_busy,
+        controls=tuple(map(str.lower, COUPLED)),
+    ),
+)
+
+
+@table("goals", "The goals of RFC 6356", texts=3, plans=("goals", "goals-recorded"))
+def goals(study: Study) -> Filled:
+    """Goals and controls."""
+    rows = []
+    for goal in GOALS:
+        bar = f"{'≥' if goal.at_least else '≤'} {goal.bound:g}"
+        for control in goal.controls:
+            found = goal.measured(study, control)
+            measured = f"{found.estimate:.3f} ± {found.half_width:.3f}"
+            what = f"{goal.name}: {goal.what}: {bar}"
+            rows.append([what, control, goal.verdict(control, found), measured, str(found.count)])
+    return ("goal of RFC 6356, bar", "control", "verdict", "measured, 95 % interval", "runs"), rows
+
+
+# --- nginx -----------------------------------------------------------------------------------------------------------
 
 
 def runs_of_chunks() -> Iterator[Labels]:
@@ -72,9 +200,9 @@ def runs_of_cost() -> Iterator[Labels]:
 
 
 def of(study: Study, name: str, **labels: Any) -> list[Row]:
-    """The kept runs with these labels, by seed."""
+    """The kept rows with these labels, by seed."""
     own = [row for row in study.sessions([name]) if all(row[key] == value for key, value in labels.items())]
-    return sorted(own, key=lambda row: row["seed"])
+    return sorted(own, key=lambda row: row.get("seed", 0))
 
 
 def by_network(study: Study, name: str, networks: Sequence[str]) -> Iterator[tuple[str, str, list[Row]]]:
