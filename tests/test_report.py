@@ -1,5 +1,6 @@
 """Reports: what the page says, that it is whole and loads nothing, and that it works in a browser."""
 
+import base64
 import csv
 import hashlib
 import json
@@ -7,6 +8,7 @@ import re
 import shlex
 import shutil
 import xml.etree.ElementTree as ElementTree
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,7 +89,7 @@ def test_the_page_has_findings_figures_sessions_and_provenance(copied: Path, ana
     assert kinds == ["intervals", "intervals", "lines", "lines", "lines"]
     assert len(data["timelines"]) == len(data["sessions"]["commands"]) == 48
     assert "is &lt;/script&gt; or &lt;!--&lt;script&gt; only a text?" in page
-    assert page.count("</script>") == 8, "no text ends a script"
+    assert page.count("</script>") == 9, "no text ends a script"
     found = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
     assert found
     assert "<" not in found[1], "none begins a comment in it, in which its end would not count"
@@ -786,12 +788,13 @@ def test_a_timeline_is_saved_by_a_click(opened: Open) -> None:
     page.locator(".open.has").first.click()
     place = page.locator(".timeline")
     place.locator(".u-over").first.wait_for()
+    own = place.locator("> .save")
     titles = place.locator(".panel-title b").all_inner_texts()
-    _, svg = saved(page, place, "SVG")
+    _, svg = saved(page, own, "SVG")
     texts = ["".join(text.itertext()) for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
     assert all(any(text.startswith(title) for text in texts) for title in titles)
     assert {"wifi", "lte"} <= set(texts), "the legend names the paths"
-    _, text = saved(page, place, "CSV")
+    _, text = saved(page, own, "CSV")
     assert {row[0] for row in csv.reader(text.decode().splitlines())} == {"panel", *titles}
 
 
@@ -911,17 +914,79 @@ def test_a_run_with_plots_has_panels_of_packets_that_zoom(
     page.wait_for_timeout(200)
     assert shown.screenshot() != before
     timeline = page.locator(".timeline")
-    _, svg = saved(page, timeline, "SVG")
+    _, svg = saved(page, timeline.locator("> .save"), "SVG")
     texts = ["".join(text.itertext()) for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
     legend = ("acknowledged", "window", "retransmission", "wifi", "lte")
     assert [texts.count(name) for name in legend] == [1] * len(legend), "the legend names bars and lines once"
-    _, text = saved(page, timeline, "CSV")
+    _, text = saved(page, timeline.locator("> .save"), "CSV")
     rows = list(csv.DictReader(text.decode().splitlines()))
     segments = [row for row in rows if (row["panel"], row["line"]) == (kinds[0], "segment")]
     sent = metrics.read(tmp_path / "plotted" / "metrics.json")["sessions"][0]["subflows"][0]
     assert len(segments) >= sent["segments_sent"] - (sent["retransmissions"] or 0) - (sent["reinjections"] or 0) > 100
     assert all(float(row["value"]) < float(row["value at the end of the bar"]) for row in segments)
     assert {row["value at the end of the bar"] for row in rows if row["panel"] == "Congestion window"} == {""}
+
+
+def unpacked(timeline: Any) -> Any:
+    """The data of a timeline."""
+    return json.loads(zlib.decompress(base64.b64decode(timeline["packed"])))
+
+
+def test_a_session_says_why_it_stalled_as_explain_does(opened: Open, anabranch: Run, tmp_path: Path) -> None:
+    made = ("run", "mobile/walk", "--seed", "2", "--set", "duration=30 s", "--no-figure", "--out", "walked")
+    assert anabranch(*made).returncode == 0
+    assert anabranch("report", "walked").returncode == 0
+    file = tmp_path / "walked" / "report.html"
+    (timeline,) = data_of(file.read_text("utf-8"))["timelines"]
+    why = unpacked(timeline)["why"]
+    whole, first, *_ = why["rows"]
+    for row, question in ((whole, ()), (first, ("--stall", "1"))):
+        told = json.loads(anabranch("explain", "walked", *question, "--json").stdout)
+        assert row["label"] == told["question"]
+        assert row["span"] == [round(told["begin_s"], 3), round(told["end_s"], 3)]
+        shares: dict[str, float] = {}
+        for cause, share, _ in row["parts"]:
+            shares[why["causes"][cause][0]] = shares.get(why["causes"][cause][0], 0.0) + share
+        assert shares.pop("new data") == pytest.approx(told["useful_share"], abs=1e-4)
+        assert sum(shares.values()) == pytest.approx(sum(told["causes"].values()), abs=1e-3)
+    page = opened(width=390, file=file)
+    page.locator(".why .stacked").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    rows = page.locator(".shares-row")
+    assert rows.count() == len(why["rows"])
+    items = rows.nth(1).locator("li").all_inner_texts()
+    assert items[0].endswith("new data")
+    assert f"{100 * first['parts'][0][1]:.1f}" in items[0]
+    rows.nth(1).locator("button").click()
+    begin, end = first["span"]
+    ticks = page.evaluate("[...charts.drawn].map(({ plot }) => [plot.scales.x.min, plot.scales.x.max])")
+    assert all(low <= begin < end <= high < end + (end - begin) for low, high in ticks), "all panels show the stall"
+    _, text = saved(page, page.locator(".why"), "CSV")
+    assert list(csv.reader(text.decode().splitlines()))[1][:2] == ["the whole session", "new data"]
+    name, svg = saved(page, page.locator(".why"), "SVG")
+    assert name == "mobile-walk-causes.svg"
+    texts = ["".join(each.itertext()) for each in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    assert {cause[0] for cause in why["causes"]} <= set(texts), "the legend names all causes"
+
+
+def test_a_run_that_cannot_be_made_again_says_so(scenario: Path, anabranch: Run, tmp_path: Path) -> None:
+    assert anabranch("run", scenario, "--no-figure", "--out", "made").returncode == 0
+    file = tmp_path / "made" / "metrics.json"
+    found = json.loads(file.read_text("utf-8"))
+    found["sessions"][0]["goodput_bps"] += 1.0
+    file.write_text(json.dumps(found), "utf-8")
+    done = anabranch("report", "made")
+    assert done.returncode == 0, done.stderr
+    (timeline,) = data_of((tmp_path / "made" / "report.html").read_text("utf-8"))["timelines"]
+    why = unpacked(timeline)["why"]
+    assert why["rows"] == []
+    assert "This session is not explained: made: this version of the program gives other metrics" in why["note"]
+
+
+def test_a_timeline_of_a_store_says_where_link_time_went(swept_store: Path) -> None:
+    made = stored.of_store(swept_store / "s", timelines=1).timelines[0].data["why"]
+    assert made["rows"][0]["label"] == "the whole session"
+    assert sum(share for _, share, _ in made["rows"][0]["parts"]) == pytest.approx(1.0, abs=1e-3)
 
 
 def test_the_page_is_usable_by_keyboard(opened: Open) -> None:

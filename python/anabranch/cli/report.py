@@ -128,7 +128,8 @@ def _of_paper(places: Sequence[Path]) -> Report | None:
 def _of_folders(places: Sequence[Path]) -> Report:
     from anabranch.report import folders
 
-    return folders.of_folders(places)
+    with progress_bar("making runs again, to explain them") as progress:
+        return folders.of_folders(places, progress=progress)
 
 
 def _write(made: Report, file: Path, export: Path | None) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from anabranch import _core
 from anabranch.errors import InputError
 from anabranch.experiments import store
+from anabranch.report import why
 from anabranch.report.document import Block, Column, Grid, Report, Section, Sessions, Statement, Statements, Text
 from anabranch.report.stored import DEFAULT_METRICS, of_metric
 from anabranch.report.timelines import Timeline, of_session
@@ -26,15 +27,21 @@ MOST_TIMELINES = 60
 _MOST_BESIDE = 8
 
 
-def of_folders(places: Sequence[Path]) -> Report:
+def of_folders(places: Sequence[Path], *, progress: Callable[[float], object] = lambda _: None) -> Report:
     """The report of one or several run folders.
+
+    Simulated runs are made again, to say why they stalled.
+
+    Args:
+        places: The folders.
+        progress: Called with the fraction of the runs that are made again.
 
     Raises:
         InputError: One of them is none; the message names it.
     """
     runs = [_read(place) for place in places]
     names = naming.names(runs) if len(runs) > 1 else [str(runs[0].metrics["scenario"])]
-    timelines, places_of = _timelines(runs, names)
+    timelines, places_of = _timelines(runs, names, progress)
     first = runs[0].metrics
     alone = len(runs) == 1
     name = f"{first['scenario']}, seed {first['seed']}" if alone else plural(len(runs), "run")
@@ -136,12 +143,16 @@ def _paths(run: StoredRun) -> Grid:
     return Grid(heads, rows, caption="Paths", folded=several)
 
 
-def _timelines(runs: Sequence[StoredRun], names: Sequence[str]) -> tuple[list[Timeline], list[list[int | None]]]:
+def _timelines(
+    runs: Sequence[StoredRun], names: Sequence[str], progress: Callable[[float], object]
+) -> tuple[list[Timeline], list[list[int | None]]]:
     """The timelines, and for each run where those of its sessions are."""
     made: list[Timeline] = []
     places: list[list[int | None]] = []
-    for run, name in zip(runs, names, strict=True):
+    for position, (run, name) in enumerate(zip(runs, names, strict=True)):
         own: list[int | None] = []
+        account = why.of_run(run) if len(made) < MOST_TIMELINES else ""
+        progress((position + 1) / len(runs))
         for number, session in enumerate(run.metrics["sessions"]):
             if number >= len(run.recording.sessions) or len(made) >= MOST_TIMELINES:
                 own.append(None)
@@ -150,7 +161,10 @@ def _timelines(runs: Sequence[StoredRun], names: Sequence[str]) -> tuple[list[Ti
             own.append(len(made))
             paths = tuple(run.scenario["path"])
             title, packets = f"{name}{of}", run.sequences
-            made.append(of_session(run.recording, run.metrics, number, title=title, paths=paths, packets=packets))
+            said = why.of_session(account, number)
+            made.append(
+                of_session(run.recording, run.metrics, number, title=title, paths=paths, packets=packets, why=said)
+            )
         places.append(own)
     return made, places
 

@@ -42,7 +42,16 @@ from anabranch.system import outputs
 _STYLES = ("uPlot.min.css", "page.css")
 # Where page.css needs the dark colours: where the system asks for them, and where the reader does.
 _DARK = "/* dark.css */"
-_PROGRAMS = ("uPlot.iife.min.js", "brush.js", "charts.js", "export.js", "timeline.js", "sessions.js", "page.js")
+_PROGRAMS = (
+    "uPlot.iife.min.js",
+    "brush.js",
+    "charts.js",
+    "export.js",
+    "shares.js",
+    "timeline.js",
+    "sessions.js",
+    "page.js",
+)
 # Decimals of numbers on a screen.
 _SIGNIFICANT = 6
 _LARGEST = 2**53

@@ -21,7 +21,7 @@ from anabranch.experiments.contrast import Comparison, ContrastVerdict, Entry
 from anabranch.experiments.contrast_spec import Contrast
 from anabranch.experiments.origin import Origin
 from anabranch.experiments.plan import Figure, Plan
-from anabranch.report import charts, selection
+from anabranch.report import charts, selection, why
 from anabranch.report.document import (
     Block,
     Code,
@@ -36,7 +36,8 @@ from anabranch.report.document import (
     Text,
 )
 from anabranch.report.timelines import Timeline, of_session
-from anabranch.results import columns, metrics, recording
+from anabranch.results import columns
+from anabranch.runs import explanation
 from anabranch.system import provenance, regular
 from anabranch.wording import numerals, quantities
 from anabranch.wording.summary import plural, seeds_in_words
@@ -474,8 +475,9 @@ def _timelines(swept: _Swept, chosen: Sequence[int], progress: Progress) -> list
 def _timeline(swept: _Swept, row: Mapping[str, Any]) -> Timeline:
     run = swept.runs[row["run"]]
     scenario = run.scenario()
-    outcome = _core.run(scenario, seed=run.seed, record_events=False, progress=None)
-    found = metrics.of_outcome(outcome)
+    outcome = _core.run(scenario, seed=run.seed, record_events=False, progress=None, account=True)
+    made = explanation.Made.of(outcome)
+    found = made.metrics
     session = int(row.get("session") or 0)
     again = list(columns.sessions(found))[session]
     changed = [key for key, value in again.items() if key in row and not _same(row[key], value)]
@@ -487,7 +489,8 @@ def _timeline(swept: _Swept, row: Mapping[str, Any]) -> Timeline:
     title = charts.facet({axis: row[axis] for axis in swept.plan.columns})
     title = ", ".join(filter(None, (title, f"seed {run.seed}", f"session {session}" if session else "")))
     paths = list(tomllib.loads(scenario.resolved).get("path", {}))
-    return of_session(recording.of_outcome(outcome), found, session, title=title, paths=paths)
+    said = why.of_session(made, session)
+    return of_session(made.recording, found, session, title=title, paths=paths, why=said)
 
 
 def _same(kept: Any, again: Any) -> bool:

@@ -45,6 +45,7 @@ def of_session(
     title: str,
     paths: Sequence[str] = (),
     packets: Sequences | None = None,
+    why: Mapping[str, Any] | None = None,
 ) -> Timeline:
     """The timeline of a session.
 
@@ -55,6 +56,7 @@ def of_session(
         title: What the page calls it.
         paths: The paths of the scenario, which decide on colours; those of the session where absent.
         packets: What the packets of the run say of each subflow, if it is known.
+        why: Where its link time went, as `anabranch.report.why` has it; ``None`` without a panel of it.
     """
     from anabranch.figures import ending, style
 
@@ -83,6 +85,7 @@ def of_session(
         "underflows": [_time(at) for at in recorded.underflows_s.tolist()],
         "marks": [[_time(mark.at_s), mark.text] for mark in recording.marks],
         "packets": sequences.of_session(own, colours) if own is not None and own.subflows else None,
+        "why": why,
         "ending": None if end is None else [_time(end.at_s), end.text],
     }
     return Timeline(title, summary.in_short(metrics["sessions"][number]), data)

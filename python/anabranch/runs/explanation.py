@@ -7,7 +7,7 @@ one cause. A moment counts as the bits that the link's rate allows in it.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -230,6 +230,16 @@ def of_run(
     return _explain(source, _Question(session, stall, segment, at), what_if, None)
 
 
+def of_folder(stored: runfolder.StoredRun) -> Made:
+    """Simulates the run of a folder again, with an account.
+
+    Raises:
+        InputError: It was made in real time, or it cannot be made again as it was.
+    """
+    source = _source_of(stored, ())
+    return _make(source, source.load(()), None)
+
+
 def _require_simulated(engine: str, name: str | Path) -> None:
     if engine != "sim":
         raise InputError(f"{name}: a run in real time; expected a simulated one, which can be repeated")
@@ -276,7 +286,11 @@ def _source(
             raise InputError("standard input can be read only once; expected a file, to repeat its run")
         loaded = partial(_loaded, scenario, overrides)
         return _Source(str(scenario), loaded, arguments.seed("seed", seed), None)
-    stored = runfolder.read(Path(scenario))
+    return _source_of(runfolder.read(Path(scenario)), overrides)
+
+
+def _source_of(stored: runfolder.StoredRun, overrides: Sequence[tuple[str, str]]) -> _Source:
+    """The run of a folder."""
     _require_simulated(stored.about["engine"], stored.directory)
     return _Source(
         str(stored.directory),
@@ -302,7 +316,7 @@ def _again(
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class Made:
     """A run that was made with an account: any number of questions are answered from it.
 
     Attributes:
@@ -316,10 +330,26 @@ class _Made:
     account: pl.DataFrame | None
 
     @classmethod
-    def of(cls, outcome: _core.Outcome) -> _Made:
+    def of(cls, outcome: _core.Outcome) -> Made:
+        """Of a run that has just ended."""
         columns = outcome.account()
         account = None if columns is None else events.of_columns(columns)
         return cls(metrics.of_outcome(outcome), recording.of_outcome(outcome), account)
+
+    def whole_and_stalls(self, session: int, most: int) -> list[Explanation]:
+        """The explanation of a whole session, and those of its stalls.
+
+        Args:
+            session: The session, counted from 0.
+            most: How many stalls at most, the first ones.
+
+        Raises:
+            InputError: Nothing was requested in it.
+        """
+        recorded = self.recorded(session)
+        stalls = range(1, 1 + min(most, 0 if recorded is None else len(recorded.stalls_s)))
+        questions = [_Question(session, stall, None, None) for stall in (None, *stalls)]
+        return list(_answers(self, session, questions))
 
     def recorded(self, session: int) -> SessionRecording | None:
         """A session over time; none where it was not recorded."""
@@ -351,13 +381,13 @@ def _explain(
     return replace(found, what_if=tried)
 
 
-def _make(source: _Source, loaded: _core.Scenario, progress: Callable[[float], object] | None) -> _Made:
+def _make(source: _Source, loaded: _core.Scenario, progress: Callable[[float], object] | None) -> Made:
     """Simulates a run with an account.
 
     Raises:
         InputError: It was made before, and gives other metrics now.
     """
-    made = _Made.of(_core.run(loaded, seed=source.seed, record_events=False, progress=progress, account=True))
+    made = Made.of(_core.run(loaded, seed=source.seed, record_events=False, progress=progress, account=True))
     if source.metrics is not None and made.metrics != source.metrics:
         raise InputError(
             f"{source.name}: this version of the program gives other metrics; make the run again to explain it"
@@ -376,8 +406,13 @@ def _remedies(
     return remedies.of_parts(scenario, entry, capacity, found.useful_share, found.parts)
 
 
-def _answer(made: _Made, asked: _Question) -> Explanation:
-    found, position = made.metrics, asked.session
+def _answer(made: Made, asked: _Question) -> Explanation:
+    return next(_answers(made, asked.session, [asked]))
+
+
+def _answers(made: Made, position: int, asked: Iterable[_Question]) -> Iterator[Explanation]:
+    """The answers to some questions about a session."""
+    found = made.metrics
     if position >= len(found["sessions"]):
         raise InputError(f"there is no session {position}; expected one of 0 to {len(found['sessions']) - 1}")
     session = found["sessions"][position]
@@ -389,9 +424,10 @@ def _answer(made: _Made, asked: _Question) -> Explanation:
             f"{session['name']}: nothing was requested, or its links have no limit of their rate; nothing to explain"
         )
     recorded = made.recorded(position)
-    answer = _of_part(found, session, table, recorded, asked)
     paths = list(dict.fromkeys(subflow["path"] for subflow in session["subflows"]))
-    return replace(answer, _over_time=_OverTime(table, recorded, made.recording.marks, paths))
+    over_time = _OverTime(table, recorded, made.recording.marks, paths)
+    for question in asked:
+        yield replace(_of_part(found, session, table, recorded, question), _over_time=over_time)
 
 
 def _of_part(

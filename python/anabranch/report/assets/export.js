@@ -171,8 +171,8 @@ const exporting = (() => {
   let clips = 0;
 
   /** Parts below each other as one SVG with a title and a legend. */
-  function together(title, note, parts, width, legend = []) {
-    const out = [];
+  function together(title, note, parts, width, legend = [], defs = "") {
+    const out = [defs];
     let y = 0;
     const say = (text, size, bold, colour) => {
       for (const line of wrapped(text, width, size)) {
@@ -193,9 +193,10 @@ const exporting = (() => {
     const keys = legendLines(legend, width);
     for (const line of keys) {
       y += 17;
-      for (const { x, name, colour, dash, dot } of line) {
+      for (const { x, name, colour, dash, dot, box } of line) {
         const dashes = dash.length ? ` stroke-dasharray="${dash.join(" ")}"` : "";
-        out.push(dot ? `<circle cx="${short(x + 11)}" cy="${short(y - 4)}" r="3.4" fill="${colour}"/>` : `<line x1="${short(x)}" x2="${short(x + 22)}" y1="${short(y - 4)}" y2="${short(y - 4)}" stroke="${colour}" stroke-width="2"${dashes}/>`);
+        if (box) out.push(`<rect x="${short(x)}" y="${short(y - 10)}" width="22" height="11" fill="${colour}" stroke="#63625c" stroke-width="0.5"/>`);
+        else out.push(dot ? `<circle cx="${short(x + 11)}" cy="${short(y - 4)}" r="3.4" fill="${colour}"/>` : `<line x1="${short(x)}" x2="${short(x + 22)}" y1="${short(y - 4)}" y2="${short(y - 4)}" stroke="${colour}" stroke-width="2"${dashes}/>`);
         out.push(`<text x="${short(x + 28)}" y="${short(y)}" font-size="11" fill="#1d1d1b">${escaped(name)}</text>`);
       }
     }
@@ -268,6 +269,12 @@ const exporting = (() => {
     function tone(tile) {
       return tile.strength > 0 && tile.tone in tones;
     }
+  }
+
+  /** Shares of wholes as SVG. */
+  function sharesFile(title, note, spec, width = WIDTH) {
+    const { defs, parts, legend } = shares.pieces(spec, width);
+    return together(title, note, parts, width, legend, defs);
   }
 
   const csv = (rows) => rows.map((row) => row.map((value) => (/[",\n]/.test(String(value ?? "")) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""))).join(",")).join("\n") + "\n";
@@ -350,5 +357,5 @@ const exporting = (() => {
     document.querySelectorAll(".printed").forEach((each) => each.remove());
   }
 
-  return { buttons, chartFile, mapFile, panelsFile, prepare, rowsOf, rowsOfPanels, tidy };
+  return { buttons, chartFile, mapFile, panelsFile, prepare, rowsOf, rowsOfPanels, sharesFile, tidy };
 })();

@@ -361,6 +361,7 @@ const timeline = (() => {
     panels.forEach((panel, i) => group.charts.push(panelChart(place, panel, data, extent, group, i === 0, i === panels.length - 1)));
     place.append(exporting.buttons(name, svg, () => exporting.rowsOfPanels(panels)));
     if (data.marks.length) place.append(events(data));
+    if (data.why) place.append(why(data.why, stored, name, (begin, end) => group.charts[0].zoomTo(begin, end)));
     return () => group.charts.forEach((chart) => chart.remove());
   }
 
@@ -377,6 +378,22 @@ const timeline = (() => {
       element("div", { class: "keys" }, ...items),
       element("div", { class: "zoom" }, button("+", "Zoom in", () => first().zoom(1 / 1.6)), button("−", "Zoom out", () => first().zoom(1.6)), button("⤢", "Show all", () => first().reset())),
     );
+  }
+
+  /** Where the link time of the session and of each stall went. */
+  function why(found, stored, name, zoom) {
+    const stalls = found.rows.length - 1;
+    const heading = stalls > 0 ? `Why it stalled` : "Where the link time went";
+    const place = element("div", { class: "why" }, element("h4", {}, heading));
+    const show = ({ label, span: [begin, end] }) => {
+      const more = (end - begin) * 0.2;
+      return element("button", { type: "button", class: "show", "aria-label": `Show ${label} in the panels`, on: { click: () => zoom(begin - more, end + more) } }, "Show");
+    };
+    if (found.rows.length) place.append(element("p", { class: "quiet" }, "While a response is due, each link could carry its rate times the time. What was no new data of the session went to one cause each."));
+    shares.draw(place, found, (row) => (row === found.rows[0] ? [] : [show(row)]));
+    if (found.note) place.append(element("p", { class: "quiet" }, found.note));
+    if (found.rows.length) place.append(exporting.buttons(`${name}-causes`, () => exporting.sharesFile(`${heading}: ${stored.title}`, stored.outcome, found), () => shares.table(found)));
+    return place;
   }
 
   function events(data) {
