@@ -79,7 +79,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def module_of_paper(name: str, module: str) -> ModuleType:
     """A program beside the criteria of a shipped paper, or these."""
-    sys.path.insert(0, str(paper.shipped()[name]))
+    folder = paper.shipped()[name]
+    # Those of another paper may have the same names.
+    for file in folder.glob("*.py"):
+        if (other := sys.modules.get(file.stem)) is not None and other.__file__ != str(file):
+            del sys.modules[file.stem]
+    sys.path.insert(0, str(folder))
     try:
         return importlib.import_module(module)
     finally:

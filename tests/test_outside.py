@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import platform
+import sys
 import tomllib
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,8 +121,9 @@ def test_mistakes_have_their_place(mine: Path, old: str, new: str, message: str)
         paper.load(mine)
 
 
-def test_the_page_is_what_the_paper_makes_of_the_kept_runs(tmp_path: Path) -> None:
-    read = paper.load("kernel-controls")
+@pytest.mark.parametrize("name", ["kernel-controls", "kernel-servers"])
+def test_the_page_is_what_the_paper_makes_of_the_kept_runs(tmp_path: Path, name: str) -> None:
+    read = paper.load(name)
     with Store(tmp_path, provenance.build()) as store:
         (found,) = reproduce([read], store, seeds=None, sensitivity=False, execute=Threads(1), progress=Counted())
     assert paper_text.text(found) == (PAGES / read.page).read_text("utf-8")
@@ -134,6 +139,41 @@ def test_kept_runs_of_a_goal_replace_its_recorded_result_once_there_are_as_many(
     for rows, mean in (([], 0.96), (runs[:1], 0.96), (runs, 0.5)):
         found = goal.measured(Study({"goals": rows, "goals-recorded": [recorded]}), "lia")
         assert (found.estimate, found.count) == (pytest.approx(mean), 2)
+
+
+def test_a_program_tries_again_what_was_invalid(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["program", '{"seed": 7}'])
+    late = [True, True, False]
+
+    def attempt(labels: Mapping[str, Any]) -> dict[str, Any]:
+        if late.pop(0):
+            raise outside.LateError("the links were late")
+        return {"time_s": labels["seed"]}
+
+    outside.answer(attempt)
+    row = json.loads(capsys.readouterr().out)
+    assert (row["time_s"], row["invalid"]) == (7, 2)
+    late[:] = [True] * outside.TRIES
+    with pytest.raises(SystemExit, match="error: no try of 3 counts: the links were late; the links were late"):
+        outside.answer(attempt)
+
+
+def test_kept_transfers_replace_a_recorded_row_once_there_are_as_many() -> None:
+    """A simulated transfer needs no root."""
+    criteria, transfers = (module_of_paper("kernel-servers", name) for name in ("criteria", "transfers"))
+    labels = next(labels for labels in criteria.runs() if labels["server"] == criteria.SIMULATED)
+    made = {**labels, **transfers.transfer(labels)}
+    (goodput,) = made["values"]
+    assert 5 < goodput < 12
+    network, quantity = labels["network"], "goodput, Mb/s"
+    row = {"network": network, "quantity": quantity, "mean": 1.0, "simulated_more_percent": 0.0, "runs": 1}
+    recorded = [{**row, "server": server} for server in (criteria.SIMULATED, *criteria.SERVERS)]
+    runs = [made, *({**made, "server": server, "values": [goodput / 2]} for server in criteria.SERVERS)]
+    studies = [Study({"runs": rows, "recorded": recorded}) for rows in (runs[:-1], runs)]
+    found = [criteria.row_of(study, network, quantity)[2:4] for study in studies]
+    assert found == [["1.000", "1.000 (+0.0 %)"], [f"{goodput:.3f}", f"{goodput / 2:.3f} (+100.0 %)"]]
 
 
 def test_a_server_that_is_missing_or_does_not_listen_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

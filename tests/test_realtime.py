@@ -137,7 +137,8 @@ title = "mine"
 [[kept]]
 name = "both"
 file = "both-kept.parquet"
-plans = ["both.toml"]
+plans = ["both.toml", "base-again.toml"]
+columns = ["goodput_bps", "subflows.far.goodput_bps"]
 """
 CRITERIA = """\
 from anabranch.experiments.claims import table
@@ -155,6 +156,9 @@ def test_live_runs_of_a_paper_that_failed_are_made_again_later(both: Path, monke
     for name, text in (("paper.toml", PAPER), ("criteria.py", CRITERIA), ("text.md", "#")):
         Path(name).write_text(text, encoding="utf-8")
     both.write_text(PLAN.replace("live_runs = 2\n", "").replace(', "3 Mb/s"]', "]"), encoding="utf-8")
+    Path("far.toml").write_text(BASE.replace("[link.lte]", "[link.far]"), encoding="utf-8")
+    again = 'schema = 1\nquestion = "And with another link?"\nscenario = "far.toml"\nseeds = 3\nengines = ["sim"]\n'
+    Path("base-again.toml").write_text(f'{again}[choose.engines]\n"another link" = {{}}\n', encoding="utf-8")
     (kept,) = paper.load(both.parent).kept
     assert kept.rows == []
     testbed = Testbed(lambda _seed, _number: False)
@@ -164,11 +168,14 @@ def test_live_runs_of_a_paper_that_failed_are_made_again_later(both: Path, monke
     with Store(both.parent / "s", provenance.build()) as opened:
         with pytest.raises(ToolError, match=r"2 runs in real time failed, the last with: .* control `lia`.*attach"):
             reproduction.measure(paper.load(both.parent), opened, **how)
-        assert {row["engine"] for row in kept.rows} == {"sim"}
+        assert {row["engine"] for row in kept.rows} == {"sim", None}
         testbed.notes = []
         assert [reproduction.measure(paper.load(both.parent), opened, **how) for _ in range(2)] == [2, 0]
-    assert [(row["engine"], row["seed"]) for row in kept.rows] == [
-        (engine, seed) for engine in ("live/kernel", "sim") for seed in (1, 2)
+    found = [(row["engine"], row["seed"]) for row in kept.rows if row["engine"]]
+    assert found == [(engine, seed) for engine in ("live/kernel", "sim") for seed in (1, 2)]
+    # The second plan's runs have a column that those of the first one do not have.
+    assert [row["subflows.far.goodput_bps"] is not None for row in kept.rows] == [
+        row["engine"] is None for row in kept.rows
     ]
 
 

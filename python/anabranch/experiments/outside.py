@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
@@ -14,6 +15,31 @@ from anabranch.errors import InputError
 from anabranch.experiments import kept_runs
 from anabranch.experiments.paper import Kept
 from anabranch.system.programs import ToolError
+
+TRIES = 3
+"""How often a program makes a run at most, until one is valid."""
+
+
+class LateError(Exception):
+    """The links were late, or the client was: the run measured the machine."""
+
+
+def answer(attempt: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
+    """What such a program does: makes the run that its argument names, again where it was invalid, and prints its row.
+
+    Args:
+        attempt: Makes the run, or raises `LateError`, `ToolError` or `TimeoutExpired` where it does not count.
+    """
+    labels, reasons = json.loads(sys.argv[1]), list[str]()
+    while len(reasons) < TRIES:
+        try:
+            row = attempt(labels)
+        except (LateError, ToolError, subprocess.TimeoutExpired) as error:
+            reasons.append(str(error))
+            continue
+        print(json.dumps({**row, "invalid": len(reasons), "load": round(os.getloadavg()[0], 1)}))
+        return
+    sys.exit(f"error: no try of {TRIES} counts: {'; '.join(reasons)}")
 
 
 def make(kept: Kept, at_once: int) -> int:

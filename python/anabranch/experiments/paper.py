@@ -66,6 +66,7 @@ KEPT_KEYS: Mapping[str, str] = {
     "table that nothing here makes is only read, such as one of results whose runs were not kept: a row per result.",
     "plans": "The plans beside this file whose runs they are, all of whose engines are kept. They may need what not "
     "everybody has: they are read only by `--live`, which makes the runs that the table lacks.",
+    "columns": "What the table has of a session of these plans; where absent, all, or what is there already.",
     "runs": "A function of `criteria.py`, for runs that no plan describes: what names each of them, as a dictionary.",
     "program": "The Python program beside this file that `--live` starts for each of these: what names the run is its "
     "argument, and the rest of the row its output, both as JSON objects.",
@@ -150,6 +151,7 @@ class Kept:
         name: What criteria call them.
         file: The table of their sessions.
         plans: The files of the plans that make them.
+        columns: What is kept of a session of these; where empty, all, or the columns of the table that is there.
         runs: What names each run that a program makes; ``None`` without a program.
         program: What makes one of these.
         at_once: How many of these are made at a time at most.
@@ -158,6 +160,7 @@ class Kept:
     name: str
     file: Path
     plans: tuple[Path, ...] = ()
+    columns: tuple[str, ...] = ()
     runs: Callable[[], Iterable[Mapping[str, Any]]] | None = None
     program: Path | None = None
     at_once: int = 1
@@ -414,6 +417,7 @@ def _kept(document: Document, folder: Path, module: ModuleType) -> Iterator[Kept
         )
         if absent := next((plan for plan in plans_of if not plan.is_file()), None):
             raise document.mistake((*way, "plans"), f"there is no file {absent}")
+        columns = document.typed((*way, "columns"), table.get("columns", []), list, "a list of names of columns")
         runs, program = (document.typed((*way, key), table.get(key, ""), str, "a text") for key in ("runs", "program"))
         if bool(runs) != bool(program):
             raise document.mistake(way, "`runs` and `program` belong together: expected both, or neither")
@@ -426,6 +430,7 @@ def _kept(document: Document, folder: Path, module: ModuleType) -> Iterator[Kept
             name,
             _table(folder, file),
             plans_of,
+            tuple(columns),
             _function(document, (*way, "runs"), runs, module) if runs else None,
             folder / program if program else None,
             at_once,

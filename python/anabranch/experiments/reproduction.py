@@ -270,7 +270,7 @@ def measure(
         KeyboardInterrupt: The user interrupted; what was finished is in the store.
     """
     wanted = [(each.plan, each.kept, each.columns, False) for each in paper.plans if each.kept is not None]
-    wanted += [(plans.load(file), each.file, (), True) for each in paper.kept for file in each.plans]
+    wanted += [(plans.load(file), each.file, each.columns, True) for each in paper.kept for file in each.plans]
     made, errors = 0, list[str]()
     for plan, file, names, simulations in wanted:
         have = kept_runs.identities(file, (*plan.columns, "seed", "live_run"))

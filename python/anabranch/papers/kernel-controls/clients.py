@@ -25,11 +25,9 @@ from criteria import CHUNKS, PIPE, SHARED
 from senders import FILE_SYSTEM, SENDERS, Sender
 
 from anabranch import _core
+from anabranch.experiments import outside
 from anabranch.live import browsing, counters, servers
 from anabranch.live.clients.watch import CLIENTS, Place
-from anabranch.system.programs import ToolError
-
-TRIES = 3
 
 _PIPE_LINKS: dict[str, Any] = {
     name: {"rate": f"{kbps} kb/s", "rtt": "60 ms", "queue": "30 kB", "loss": "0.5 %"}
@@ -150,10 +148,6 @@ BEGIN_S = 10.0
 _KEPT = ("mean_bitrate_bps", "switches", "stalls", "stall_s", "startup_s", "played_s", "qoe_linear_per_segment")
 
 
-class LateError(Exception):
-    """The links were late, or a client would have begun later than others."""
-
-
 Row = dict[str, Any]
 
 
@@ -172,7 +166,7 @@ def attempt(spec: Spec, ladder: Path | None) -> Row:
         control, port = spec.sender.of_socket, spec.sender.port
         stack.enter_context(servers.nginx(server, root, folder, control=control, port=port, writes=spec.writes))
         if (early_s := BEGIN_S - testbed.elapsed) < 0:
-            raise LateError(f"the client was ready {-early_s:.1f} s late")
+            raise outside.LateError(f"the client was ready {-early_s:.1f} s late")
         time.sleep(early_s)
         found, viewed = _client(spec)(spec, testbed, folder, ladder)
         found |= {f"received.{link}": count for link, count in counters.received_bytes(testbed.namespace).items()}
@@ -182,7 +176,7 @@ def attempt(spec: Spec, ladder: Path | None) -> Row:
         found |= {key: metrics["sessions"][0][key] for key in _KEPT}
     found["late_p99_s"] = metrics["live"]["lateness_s"]["p99"]
     if metrics["live"]["void"]:
-        raise LateError("the links were late")
+        raise outside.LateError("the links were late")
     return found
 
 
@@ -270,25 +264,17 @@ def _dashjs(spec: Spec, testbed: _core.Testbed, folder: Path, ladder: Path | Non
     return {"notes": playback.notes}, playback.viewed
 
 
-def main() -> None:
-    """Makes the run, again if the links were late, and prints its row."""
-    spec = Spec.of(json.loads(sys.argv[1]))
+def run(labels: Mapping[str, Any]) -> Row:
+    """Makes the run that these labels name."""
+    spec = Spec.of(labels)
     ladder = None
     if not spec.size_kb:
         ladder = browsing.video(lambda _fraction: None)
         browsing.prepare()
-    reasons = []
-    for invalid in range(TRIES):
-        try:
-            row = attempt(spec, ladder)
-        except (LateError, ToolError, subprocess.TimeoutExpired) as error:
-            reasons.append(str(error))
-            continue
-        check(spec, row)
-        print(json.dumps({**row, "invalid": invalid, "load": round(os.getloadavg()[0], 1)}))
-        return
-    raise SystemExit(f"error: no try of {TRIES} counts: {'; '.join(reasons)}")
+    row = attempt(spec, ladder)
+    check(spec, row)
+    return row
 
 
 if __name__ == "__main__":
-    main()
+    outside.answer(run)

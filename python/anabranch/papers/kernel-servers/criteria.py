@@ -1,0 +1,116 @@
+"""Are independent servers on the kernel's Multipath TCP as fast as the simulator says? The networks, and a table."""
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from anabranch.experiments import formats
+from anabranch.experiments.claims import Filled, table
+from anabranch.experiments.study import Study
+
+# When clients begin: the servers are ready by then.
+BEGIN_S = 10.0
+SECONDS = 40
+CHUNKS = 30
+SIMULATED, TESTBED, NGINX, APACHE = "simulated", "the testbed's", "nginx", "Apache"
+SERVERS = (TESTBED, NGINX, APACHE)
+SEEDS, SIMULATED_SEEDS = 4, 24
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network, and what comes over it.
+
+    Attributes:
+        links: Its links as TOML.
+        chunk: Bytes of a chunk; zero for one download without end.
+    """
+
+    links: str
+    chunk: int = 0
+
+    @property
+    def scenario(self) -> str:
+        """As TOML; the session begins when the servers are ready."""
+        video = '{ kind = "bulk" }'
+        if self.chunk:
+            video = f'{{ kind = "bulk", size = "{self.chunk} B" }}\nplayer = "on-off"'
+        return (
+            f'schema = 1\nduration = "{BEGIN_S + SECONDS:g} s"\n[transport]\nkernel = "upstream"\n'
+            f'congestion_control = "newreno"\n{self.links}'
+            f'[[session]]\nstart = "{BEGIN_S:g} s"\nvideo = {video}\n'
+        )
+
+    @property
+    def quantities(self) -> dict[str, Callable[[Sequence[float]], float]]:
+        """What is compared of a run's values, by its name in the table."""
+        if self.chunk:
+            return {
+                "median, s": statistics.median,
+                "90th percentile, s": lambda times: formats.quantile(sorted(times), 0.9),
+            }
+        return {"goodput, Mb/s": statistics.fmean}
+
+
+def _link(name: str, rate: str, rtt: str, queue: str, loss: str = "0 %") -> str:
+    return f'[link.{name}]\nrate = "{rate}"\nrtt = "{rtt}"\nqueue = "{queue}"\nloss = "{loss}"\n'
+
+
+def _unlike(loss: str) -> str:
+    return _link("path1", "10 Mb/s", "20 ms", "25 kB", loss) + _link("path2", "2 Mb/s", "100 ms", "25 kB", loss)
+
+
+_ALIKE_RTTS = _link("path1", "10 Mb/s", "50 ms", "62500 B") + _link("path2", "4 Mb/s", "50 ms", "25 kB")
+_STEPS = "".join(
+    f'[[event]]\nat = "{BEGIN_S + at:g} s"\nlink = "path1"\nrate = "{rate} Mb/s"\n' for at, rate in ((10, 4), (20, 10))
+)
+_FOR_CHUNKS = _link("path1", "8 Mb/s", "20 ms", "40 kB") + _link("path2", "2 Mb/s", "100 ms", "50 kB")
+_LOSSY_CHUNKS = _link("path1", "2 Mb/s", "50 ms", "25 kB", "0.5 %") + _link(
+    "path2", "1 Mb/s", "100 ms", "25 kB", "0.5 %"
+)
+
+NETWORKS = {
+    "10 Mb/s, 20 ms + 2 Mb/s, 100 ms": Network(_unlike("0 %")),
+    "the same, 0.5 % loss": Network(_unlike("0.5 %")),
+    "10 Mb/s + 4 Mb/s, 50 ms, the first 4 Mb/s from 10 to 20 s": Network(_ALIKE_RTTS + _STEPS),
+    "300 kB a second, 8 Mb/s, 20 ms + 2 Mb/s, 100 ms": Network(_FOR_CHUNKS, 300_000),
+    "100 kB a second, 2 Mb/s, 50 ms + 1 Mb/s, 100 ms, 0.5 % loss": Network(_LOSSY_CHUNKS, 100_000),
+}
+
+
+def runs() -> Iterator[Mapping[str, Any]]:
+    """Each network with each server, and simulated."""
+    for network in NETWORKS:
+        for server in SERVERS:
+            yield from ({"network": network, "server": server, "seed": seed} for seed in range(1, SEEDS + 1))
+        yield from ({"network": network, "server": SIMULATED, "seed": seed} for seed in range(1, SIMULATED_SEEDS + 1))
+
+
+def row_of(study: Study, network: str, quantity: str) -> list[str]:
+    """The means of a quantity: of the kept runs, or what was recorded before runs were kept, of more than these."""
+    of = NETWORKS[network].quantities[quantity]
+    kept: dict[str, list[float]] = {SIMULATED: [], **{server: [] for server in SERVERS}}
+    for row in study.sessions(["runs"]):
+        if row["network"] == network:
+            kept[row["server"]].append(of(row["values"]))
+    recorded = {
+        row["server"]: row
+        for row in study.sessions(["recorded"])
+        if (row["network"], row["quantity"]) == (network, quantity)
+    }
+    if all(len(kept[server]) >= row["runs"] for server, row in recorded.items()):
+        means = {server: statistics.fmean(values) for server, values in kept.items()}
+        more = {server: 100 * (means[SIMULATED] / mean - 1) for server, mean in means.items()}
+    else:
+        means = {server: row["mean"] for server, row in recorded.items()}
+        more = {server: row["simulated_more_percent"] for server, row in recorded.items()}
+    servers = [f"{means[server]:.3f} ({more[server]:+.1f} %)" for server in SERVERS]
+    return [network, quantity, f"{means[SIMULATED]:.3f}", *servers]
+
+
+@table("servers", "Servers beside the simulator", texts=2)
+def servers(study: Study) -> Filled:
+    """Goodput, or times of chunks."""
+    rows = [row_of(study, network, name) for network, each in NETWORKS.items() for name in each.quantities]
+    return ("network", "quantity", SIMULATED, *SERVERS), rows

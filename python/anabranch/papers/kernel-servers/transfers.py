@@ -1,0 +1,100 @@
+"""Makes one transfer from a server on the kernel's Multipath TCP, as root, or a simulated one; `reproduce` starts it.
+
+python transfers.py '{"network": "the same, 0.5 % loss", "server": "nginx", "seed": 1}'
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from criteria import APACHE, BEGIN_S, CHUNKS, NETWORKS, NGINX, SECONDS, SIMULATED, TESTBED, Network
+
+from anabranch import _core
+from anabranch.experiments import outside
+from anabranch.live import servers
+from anabranch.validation.measurement import WRITER, Lateness, emulated
+
+# The kernel's name of NewReno: a namespace may choose no other, and Apache takes the namespace's.
+_CONTROL = "reno"
+# Larger than what the fastest of the networks carries meanwhile.
+_FILE_BYTES = 200_000_000
+# How late the emulator's packets typically are; simulated packets are as late.
+_LATE = Lateness(40e-6, 150e-6)
+
+
+def live(network: Network, server: str, seed: int) -> dict[str, Any]:
+    """A transfer to curl."""
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        folder.chmod(0o755)
+        root = folder / "www"
+        root.mkdir()
+        size = network.chunk or _FILE_BYTES
+        with (root / "file").open("wb") as file:
+            file.truncate(size)
+        scenario = _core.load(network.scenario, name="transfer", directory=None, overrides=())
+        testbed = stack.enter_context(
+            _core.Testbed(scenario, seed=seed, server="kernel", client="program", record_events=False)
+        )
+        url = f"{testbed.url}/bytes/{size}"
+        (place,), port = servers.namespaces("server"), servers.FIRST_PORT
+        if server != TESTBED:
+            url = f"http://{servers.ADDRESS}:{port}/file"
+        if server == NGINX:
+            own = servers.nginx(place, root, folder, control=_CONTROL, port=port, writes="pages")
+            stack.enter_context(own)
+        elif server == APACHE:
+            stack.enter_context(servers.apache(place, root, folder, port=port))
+        time.sleep(max(0.0, BEGIN_S - testbed.elapsed))
+        values = _fetch(testbed, url, network)
+        measured = json.loads(testbed.finish("finished", viewed=None, notes=()).metrics_json)["live"]
+    if measured["void"] or not values:
+        raise outside.LateError("the links were late" if values else "nothing arrived")
+    return {"values": values, "late_p99_s": measured["lateness_s"]["p99"]}
+
+
+def _fetch(testbed: _core.Testbed, url: str, network: Network) -> list[float]:
+    """The times of chunks in seconds, or the goodput in Mb/s."""
+    options = ["--silent", "--output", "/dev/null", "--write-out", "%{size_download} %{time_total}\\n"]
+    if network.chunk:
+        options += ["--rate", "60/m"]
+        url += f"?[1-{CHUNKS}]"
+    else:
+        options += ["--max-time", str(SECONDS)]
+    command = servers.inside(testbed.namespace, "mptcpize", "run", "curl", *options, url)
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=SECONDS + 60, check=False).stdout
+    rows = [tuple(map(float, line.split())) for line in output.splitlines()]
+    if network.chunk:
+        # The first one waits for the second subflow and for slow start.
+        return [seconds for _, seconds in rows[1:]]
+    return [size * 8e-6 / SECONDS for size, _ in rows]
+
+
+def simulated(network: Network, seed: int) -> dict[str, Any]:
+    """The same of a simulated run."""
+    overrides = emulated(("path1", "path2"), _core.header_room(), WRITER, _LATE)
+    scenario = _core.load(network.scenario, name="transfer", directory=None, overrides=overrides)
+    (session,) = json.loads(_core.measure(scenario, seed=seed, stop=_core.Stop()))["metrics"]["sessions"]
+    if not network.chunk:
+        return {"values": [session["bytes"] * 8e-6 / SECONDS]}
+    found = [each for each in session["downloads"] if each["finished_s"] is not None]
+    return {"values": [each["finished_s"] - each["requested_s"] for each in found[1:CHUNKS]]}
+
+
+def transfer(labels: Mapping[str, Any]) -> dict[str, Any]:
+    """The run that these labels name."""
+    network = NETWORKS[labels["network"]]
+    if labels["server"] == SIMULATED:
+        return simulated(network, labels["seed"])
+    return live(network, labels["server"], labels["seed"])
+
+
+if __name__ == "__main__":
+    outside.answer(transfer)
