@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import anabranch
 from anabranch.cli import app
+from anabranch.experiments import paper
 from conftest import load_script
 
 ROOT = Path(__file__).parents[1]
@@ -37,6 +38,26 @@ _HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
 def prose(text: str) -> str:
     """A page without its blocks of code."""
     return _FENCE.sub("", text)
+
+
+# What is read in a quarter of an hour; tables and samples of output are looked up.
+MOST_WORDS = 2500
+
+
+def narrative(page: Path) -> list[str]:
+    """The words of a page without tables, samples, and what is generated."""
+    written = {read.page: read.text for read in map(paper.load, paper.shipped())}
+    text = re.sub(
+        r"<!-- begin .*?<!-- end .*?-->", "", written.get(page.name, page.read_text("utf-8")), flags=re.DOTALL
+    )
+    return [word for line in prose(text).splitlines() if not line.startswith(("|", "    ")) for word in line.split()]
+
+
+def test_no_page_is_longer_than_what_is_read_at_once() -> None:
+    lengths = {page.name: len(narrative(page)) for page in DOCS.rglob("*.md")}
+    assert {name: words for name, words in lengths.items() if words > MOST_WORDS} == {}
+    # It counts what papers have written, too.
+    assert lengths["one-pipe.md"] > MOST_WORDS / 2
 
 
 def slug(heading: str) -> str:

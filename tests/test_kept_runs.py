@@ -1,6 +1,8 @@
 """The comparison with the kernel: its live runs as a table, and the page, made again by simulations from them."""
 
 import json
+import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -69,6 +71,17 @@ def test_the_shipped_table_has_every_test_case_with_all_its_runs() -> None:
     found = live.of(wanted)
     assert all(each.live and not each.errors for each in found)
     assert sum(len(each.live) for each in found) == 1508
+
+
+def test_the_page_counts_the_verdicts_of_its_tables() -> None:
+    _, rest = PAGE.read_text(encoding="utf-8").split("<!-- begin kernel -->\n")
+    verdicts = re.findall(r"\| (pass|inconclusive|differs) \|$", rest, re.MULTILINE)
+    words = Counter(verdicts)
+    assert rest.startswith(
+        f"\nOf {len(verdicts)} comparisons {words['pass']} pass, {words['inconclusive']} are inconclusive and "
+        f"{words['differs']} differ.\n"
+    )
+    assert set(words) == {"pass", "inconclusive", "differs"}
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -148,7 +149,15 @@ class Report:
 
     def markdown(self) -> str:
         """The report as sections of a document."""
-        return "\n".join(part.markdown() for part in self.parts)
+        return "\n".join([f"{self.summary}\n", *(part.markdown() for part in self.parts)])
+
+    @property
+    def summary(self) -> str:
+        """How many comparisons came out in which way, as a sentence."""
+        words = Counter(Equivalence(row["verdict"]).word for part in self.parts for row in part.rows)
+        total = words.total()
+        ways = f"{words['pass']} pass, {words['inconclusive']} are inconclusive and {words['differs']} differ"
+        return f"Of {total} comparisons {ways}."
 
 
 def _of_case(found: Found) -> dict[str, Any]:
