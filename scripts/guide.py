@@ -93,7 +93,6 @@ def delivery(run: anabranch.Run, chunk: int = CHUNK) -> Delivery:
     assert end is not None, "the chunk arrived"
     ends = events.filter(event="response-complete").sort("time_s")["end_offset"]
     first = int(ends[chunk - 1]) if chunk else 0
-    paths = dict(events.filter(event="subflow-opened").select("subflow", "path").iter_rows())
     since = (pl.col("time_s") - begin) * 1e3
     sent = (
         events.filter(
@@ -103,7 +102,7 @@ def delivery(run: anabranch.Run, chunk: int = CHUNK) -> Delivery:
         .select(
             ms=since,
             kB=(pl.col("offset") - first) / 1e3,
-            path=pl.col("subflow").replace_strict(paths, return_dtype=pl.String),
+            path="path",
             again=pl.col("detail") != "new",
         )
     )

@@ -38,6 +38,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from anabranch.live.servers import inside, shell
+
 ROOT = Path(__file__).resolve().parent.parent
 UPLOAD = ROOT / "crates" / "live" / "tests" / "common" / "upload.py"
 ANNOY = Path(__file__).resolve().parent / "soak-annoy.py"
@@ -74,11 +76,11 @@ class Namespace:
 
     def command(self, *words: object) -> list[str]:
         """A command inside."""
-        return ["ip", "netns", "exec", self.name, *map(str, words)]
+        return inside(self.name, *words)
 
     def run(self, script: str) -> None:
         """Runs a script of the shell inside."""
-        subprocess.run(self.command("bash", "-euc", script), check=True)
+        shell(self.name, script)
 
     def remove(self) -> None:
         """Ends what still runs inside, and removes it."""
