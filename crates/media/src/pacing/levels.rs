@@ -5,26 +5,29 @@
 //!
 //! ```text
 //! lower_i  = bitrate(level_i) / 0.9       upper_i = bitrate(level_i + 1) / 0.9
-//! wanted_i = lower_i + position * (upper_i - lower_i)             `refill` for `position`, while the buffer is not full
-//! pace_i   = wanted_i * min(boost, max(1, wanted_i / mean throughput of i))
-//! levels   = as equal as sum(bitrate(level_i)) <= budget allows; who had less gets more
+//! wanted_i = lower_i + position * (upper_i - lower_i)          `rising` for `position` while the buffer or the level is not reached
+//! claim_i  = wanted_i * min(boost, max(1, wanted_i / mean throughput of i))
+//! pace_i   = claim_i * min(1, 1.1 * C / sum of the claims of viewers with a response under way)
 //! ```
 //!
-//! Nobody states the budget:
-//! - at first it is `margin` times the most that all viewers together got in ten seconds, while they fill their buffers;
-//! - a buffer that falls by `drop_s` below its full level shows that it is too high: then it is `margin` times what arrived in the last
-//!   `window_s`, and at least one viewer's step less than before. The next such evidence counts after `settle_s`;
-//! - buffers that stay full for `raise_after_s`, while every player asks for its level, allow one viewer's step more. A step that is taken
-//!   back within `trial_s` doubles that time.
+//! C is what arrives per second while the claims are above it: a sample is the mean of four such seconds; a higher one counts at once, a
+//! lower one by a tenth. Nobody states it.
 //!
-//! Who has the higher level changes every `turn_s`, by mean bitrates that forget within `memory_s`, so that these become equal with few
-//! changes. Nothing is paced for a viewer who is alone, whose buffer is below `start_s`, or whose MPD the server does not know.
+//! The server knows the sizes of the media segments that come next. So it foresees the mean buffer of all viewers for `horizon_s`, if C and
+//! all levels stay as they are:
+//! - a viewer's level rises if the buffer stays above `high` times the full one with it, or if C carries `1 / room` of the need;
+//! - a level falls if the buffer gets below `low` times the full one without that, and C does not carry that;
+//! - two viewers change levels every `turn_s` if their mean bitrates, which forget within `memory_s`, differ by more than a twentieth.
+//!
+//! The lowest level rises first, and the highest falls first; among equals the mean bitrates decide. One level changes at a time, and the next
+//! one after `settle_s`. Who comes or leaves, or a C that is another by a fifth, has all levels allotted again: as equal as C allows. Nothing is paced for a viewer who is alone, whose buffer is below `start_s`, or whose MPD the server does not know.
 //!
 //! Ours. It takes all viewers of a server for sharing one bottleneck.
 
+use super::capacity::Capacity;
 use super::{Entry, Moment, Response, ResponsePacing, Viewer};
 use anabranch_units::{Bandwidth, Duration, Instant};
-use std::collections::VecDeque;
+use std::cmp::Ordering;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "levels",
@@ -33,34 +36,32 @@ pub(super) const ENTRY: Entry = Entry {
     create: |options| {
         options.expect_only(&[
             "position",
-            "refill",
-            "margin",
-            "drop_s",
-            "window_s",
-            "settle_s",
-            "raise_after_s",
-            "trial_s",
-            "turn_s",
-            "start_s",
-            "memory_s",
+            "rising",
             "boost",
             "half_s",
+            "horizon_s",
+            "high",
+            "low",
+            "room",
+            "settle_s",
+            "turn_s",
+            "memory_s",
+            "start_s",
         ])?;
         let seconds = |name, default| options.number(name, default, 0.0..=3_600.0);
         Ok(Some(Box::new(Levels {
-            position: options.number("position", 0.7, 0.0..=1.0)?,
-            refill: options.number("refill", 0.9, 0.0..=1.0)?,
-            margin: options.number("margin", 1.0, 0.1..=1.0)?,
-            drop_s: seconds("drop_s", 4.0)?,
-            window: Duration::from_secs_f64(seconds("window_s", 20.0)?),
-            settle: Duration::from_secs_f64(seconds("settle_s", 30.0)?),
-            raise_after: Duration::from_secs_f64(seconds("raise_after_s", 30.0)?),
-            trial: Duration::from_secs_f64(seconds("trial_s", 900.0)?),
-            turn: Duration::from_secs_f64(seconds("turn_s", 120.0)?),
-            start_s: seconds("start_s", 4.0)?,
-            boost: options.number("boost", 1.2, 1.0..=100.0)?,
+            position: options.number("position", 0.9, 0.0..=1.0)?,
+            rising: options.number("rising", 1.2, 0.0..=2.0)?,
+            boost: options.number("boost", 2.5, 1.0..=100.0)?,
             half_s: options.number("half_s", 5.0, 0.1..=1_000.0)?,
+            horizon: Duration::from_secs_f64(options.number("horizon_s", 60.0, 2.0..=3_600.0)?),
+            high: options.number("high", 0.95, 0.0..=1.0)?,
+            low: options.number("low", 0.4, 0.0..=1.0)?,
+            room: options.number("room", 0.9, 0.0..=1.0)?,
+            settle: Duration::from_secs_f64(seconds("settle_s", 20.0)?),
+            turn: Duration::from_secs_f64(seconds("turn_s", 120.0)?),
             memory_s: options.number("memory_s", 200.0, 1.0..=100_000.0)?,
+            start_s: seconds("start_s", 4.0)?,
             ..Levels::default()
         })))
     },
@@ -70,47 +71,42 @@ pub(super) const ENTRY: Entry = Entry {
 const SAFETY: f64 = 0.9;
 /// The highest level has no next one: its pace may be this much above what it needs.
 const TOP_UPPER: f64 = 1.3;
-/// The time in which the most that arrived is the first budget.
-const FIRST_WINDOW: Duration = Duration::from_secs(10);
-/// The first budget is allotted again when it has grown by this factor.
-const GROWN: f64 = 1.05;
 /// A buffer within this of its full level is full.
 const NEARLY_S: f64 = 1.0;
-/// The time before a step up doubles up to this many times.
-const MOST_WAIT: u64 = 16;
+/// A player that asks this long after the last response has waited because its buffer was full.
+const WAITED: Duration = Duration::from_millis(200);
+/// The full buffer of a player that has never waited is taken for this long. dash.js requests below 12 to 18 s.
+const FULL_S: f64 = 15.0;
+/// Paces may be this much above the capacity together: with less, the capacity would never be seen to grow.
+const PROBE: f64 = 1.1;
+/// Mean bitrates that differ by less than this factor are equal.
+const UNLIKE: f64 = 1.05;
+/// Levels are allotted again if the capacity is another by this factor.
+const OTHER: f64 = 1.2;
+/// The step of the forecast.
+const STEP: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
 struct Levels {
     position: f64,
-    refill: f64,
-    margin: f64,
-    drop_s: f64,
-    window: Duration,
-    settle: Duration,
-    raise_after: Duration,
-    trial: Duration,
-    turn: Duration,
-    start_s: f64,
-    memory_s: f64,
+    rising: f64,
     boost: f64,
     half_s: f64,
+    horizon: Duration,
+    high: f64,
+    low: f64,
+    room: f64,
+    settle: Duration,
+    turn: Duration,
+    memory_s: f64,
+    start_s: f64,
     members: Vec<Member>,
-    /// What all viewers have acknowledged, by time, of the longer window.
-    arrived: VecDeque<(Instant, u64)>,
-    /// Bits per second that the levels may need in sum; zero as long as nothing is known.
-    budget: f64,
-    /// A buffer has fallen since: what arrives is no longer the first budget.
-    learned: bool,
-    /// When the levels last changed for another reason than a turn, and when they were last allotted.
-    changed_at: Instant,
-    allotted_at: Instant,
-    /// The budget then.
+    capacity: Capacity,
+    /// The capacity when levels were allotted last, bit/s.
     allotted: f64,
-    /// When a step up was last tried, and how many times `raise_after` is waited.
-    tried_at: Option<Instant>,
-    wait_times: u64,
-    /// Since when all buffers are full.
-    full_since: Option<Instant>,
+    /// When a level changed last, and when two viewers last took each other's.
+    changed_at: Instant,
+    turned_at: Instant,
     forgot_at: Instant,
 }
 
@@ -120,61 +116,45 @@ struct Member {
     present: bool,
     level: usize,
     /// The buffer's level when the player waited before it asked, in seconds: what it keeps when nothing is wrong.
-    full_s: f64,
-    /// The buffer at the last evidence.
-    seen_s: f64,
+    full_s: Option<f64>,
     /// The mean throughput of recent responses, bit/s; zero as long as there was none.
     throughput: f64,
-    /// The level that was asked for last.
+    /// The level and the media segment that were asked for last.
     asked: usize,
+    index: u32,
+}
+
+/// What comes in the next `horizon_s` with the present levels.
+struct Forecast {
+    /// The lowest mean buffer, as a share of the full one.
+    buffer: f64,
+    /// What the levels need, as a share of what the capacity carries.
+    load: f64,
 }
 
 impl ResponsePacing for Levels {
     fn decide(&mut self, now: Instant, viewers: &mut [Viewer], moment: &Moment) {
         self.members.resize(viewers.len(), Member::default());
-        self.measure(now, viewers);
+        self.capacity.measure(now, viewers.iter().map(|viewer| viewer.delivered).sum());
         self.forget(now, viewers);
         match *moment {
             Moment::Requested(at) => self.on_request(now, viewers, at),
-            Moment::Delivered(at, response) => {
-                self.note_throughput(now, at, &response);
-                self.on_delivery(now, viewers, at);
-            }
+            Moment::Delivered(at, response) => self.note_throughput(now, at, &response),
             Moment::Left(at) => {
                 self.members[at].present = false;
                 self.allot(now, viewers);
             }
         }
+        let (before, capacity) = (self.allotted, self.capacity.bps());
+        if capacity > OTHER * before || capacity < before / OTHER {
+            self.allot(now, viewers);
+        }
+        self.adjust(now, viewers);
         self.set_paces(now, viewers);
     }
 }
 
 impl Levels {
-    /// Keeps what arrived by time.
-    fn measure(&mut self, now: Instant, viewers: &[Viewer]) {
-        let total = viewers.iter().map(|viewer| viewer.delivered).sum();
-        self.arrived.push_back((now, total));
-        let span = self.window.max(FIRST_WINDOW);
-        // The one before the window stays, as its beginning.
-        while self.arrived.get(1).is_some_and(|(at, _)| now.since(*at) >= span) {
-            self.arrived.pop_front();
-        }
-        if !self.learned && self.present() > 0 {
-            self.budget = self.budget.max(self.margin * self.rate(now, FIRST_WINDOW));
-        }
-    }
-
-    /// Bits per second that arrived in the last `window`; zero if it is not that long yet.
-    fn rate(&self, now: Instant, window: Duration) -> f64 {
-        let before = self.arrived.partition_point(|(at, _)| now.since(*at) >= window);
-        let (Some((from, first)), Some((_, last))) =
-            (before.checked_sub(1).map(|at| self.arrived[at]), self.arrived.back())
-        else {
-            return 0.0;
-        };
-        (last - first) as f64 * 8.0 / now.since(from).as_secs_f64()
-    }
-
     /// Old requests count less in the mean bitrates.
     fn forget(&mut self, now: Instant, viewers: &mut [Viewer]) {
         let passed = now.since(self.forgot_at).as_secs_f64();
@@ -191,146 +171,173 @@ impl Levels {
         member.throughput = keeps * member.throughput + (1.0 - keeps) * sample;
     }
 
-    fn present(&self) -> usize {
-        self.members.iter().filter(|member| member.present).count()
-    }
-
     fn on_request(&mut self, now: Instant, viewers: &[Viewer], at: usize) {
-        let buffer_s = viewers[at].buffer(now).as_secs_f64();
-        let waited = viewers[at].current.is_some_and(|response| response.idle_before >= WAITED);
+        let Some(response) = viewers[at].current else { return };
+        let joins = !self.members[at].present && viewers[at].representations() > 0;
+        if joins {
+            self.members[at] = Member { present: true, ..Member::default() };
+        }
         let member = &mut self.members[at];
-        member.asked = viewers[at].current.map_or(0, |response| response.segment.representation as usize);
-        if waited {
-            member.full_s = buffer_s;
+        member.asked = response.segment.representation as usize;
+        member.index = response.segment.index;
+        if response.idle_before >= WAITED {
+            member.full_s = Some(viewers[at].buffer(now).as_secs_f64());
         }
-        if !member.present && viewers[at].representations() > 0 {
-            *member = Member { present: true, full_s: f64::INFINITY, ..Member::default() };
-            self.allot(now, viewers);
-        } else if now.since(self.allotted_at) >= self.turn || self.budget > GROWN * self.allotted {
+        if joins {
             self.allot(now, viewers);
         }
     }
 
-    fn on_delivery(&mut self, now: Instant, viewers: &[Viewer], at: usize) {
-        let buffer_s = viewers[at].buffer(now).as_secs_f64();
-        let member = &mut self.members[at];
-        let falls = member.full_s.is_finite() && buffer_s < member.full_s - self.drop_s;
-        if falls && now.since(self.changed_at) >= self.settle {
-            if buffer_s <= member.seen_s {
-                self.lower(now, viewers);
-            }
-            self.members[at].seen_s = buffer_s;
-            return;
-        }
-        if !falls {
-            member.seen_s = f64::INFINITY;
-        }
-        self.note_full(now, viewers);
-        let wait = self.raise_after * self.wait_times.max(1);
-        let reached = self.members.iter().all(|member| !member.present || member.asked >= member.level);
-        if reached && self.full_since.is_some_and(|since| now.since(since.max(self.changed_at)) >= wait) {
-            self.raise(now, viewers);
-        }
+    /// Positions of the viewers who are present.
+    fn present(&self) -> impl Iterator<Item = usize> {
+        (0..self.members.len()).filter(|&at| self.members[at].present)
     }
 
-    fn note_full(&mut self, now: Instant, viewers: &[Viewer]) {
-        let full = |(member, viewer): (&Member, &Viewer)| {
-            !member.present || viewer.buffer(now).as_secs_f64() >= member.full_s - self.drop_s.max(NEARLY_S)
-        };
-        if !self.members.iter().zip(viewers).all(full) {
-            self.full_since = None;
-        } else if self.full_since.is_none() {
-            self.full_since = Some(now);
-        }
+    /// By level, and among equals by mean bitrate.
+    fn by_level(&self, viewers: &[Viewer], a: usize, b: usize) -> Ordering {
+        let by_mean = viewers[a].mean_bitrate().total_cmp(&viewers[b].mean_bitrate());
+        self.members[a].level.cmp(&self.members[b].level).then(by_mean)
     }
 
-    /// The budget was too high.
-    fn lower(&mut self, now: Instant, viewers: &[Viewer]) {
-        self.learned = true;
-        if self.tried_at.take().is_some_and(|tried| now.since(tried) < self.trial) {
-            self.wait_times = (self.wait_times.max(1) * 2).min(MOST_WAIT);
-        }
-        let less = self.sum(viewers) - 1.0;
-        let arrived = self.rate(now, self.window);
-        self.budget = if arrived > 0.0 { less.min(self.margin * arrived) } else { less };
-        self.changed_at = now;
-        self.full_since = None;
-        self.allot(now, viewers);
+    /// Who gets the next step up.
+    fn lowest(&self, viewers: &[Viewer]) -> Option<usize> {
+        let below_top = |&at: &usize| self.members[at].level + 1 < viewers[at].representations();
+        self.present().filter(below_top).min_by(|&a, &b| self.by_level(viewers, a, b))
     }
 
-    /// One viewer's step more.
-    fn raise(&mut self, now: Instant, viewers: &[Viewer]) {
-        let steps = self
-            .members
-            .iter()
-            .zip(viewers)
-            .filter(|(member, viewer)| member.present && member.level + 1 < viewer.representations());
-        let lowest = steps.min_by_key(|(member, _)| member.level);
-        let Some((member, viewer)) = lowest else { return };
-        let step = viewer.bitrate(member.level + 1) - viewer.bitrate(member.level);
-        self.budget = self.sum(viewers) + step + 1.0;
-        self.learned = true;
-        self.tried_at = Some(now);
-        self.changed_at = now;
-        self.full_since = None;
-        self.allot(now, viewers);
-    }
-
-    /// Bits per second that the levels need.
-    fn sum(&self, viewers: &[Viewer]) -> f64 {
-        let present = self.members.iter().zip(viewers).filter(|(member, _)| member.present);
-        present.map(|(member, viewer)| viewer.bitrate(member.level)).sum()
-    }
-
-    /// Levels as equal as the budget allows: the lowest one rises first, and among equals that of the viewer who had least.
+    /// Levels as equal as the capacity allows.
     fn allot(&mut self, now: Instant, viewers: &[Viewer]) {
-        (self.allotted_at, self.allotted) = (now, self.budget);
-        for member in &mut self.members {
-            member.level = 0;
-        }
-        let mut left = self.budget - self.sum(viewers);
-        loop {
-            let steps = (0..viewers.len())
-                .filter(|&at| self.members[at].present && self.members[at].level + 1 < viewers[at].representations());
-            let next = steps.min_by(|&a, &b| {
-                let by_level = self.members[a].level.cmp(&self.members[b].level);
-                by_level.then(viewers[a].mean_bitrate().total_cmp(&viewers[b].mean_bitrate()))
-            });
-            let Some(at) = next else { return };
+        (self.changed_at, self.allotted) = (now, self.capacity.bps());
+        self.members.iter_mut().for_each(|member| member.level = 0);
+        let bitrate = |at: usize, level: usize| viewers[at].bitrate(level);
+        let mut left = self.capacity.bps() - self.present().map(|at| bitrate(at, 0)).sum::<f64>();
+        while let Some(at) = self.lowest(viewers) {
             let level = self.members[at].level;
-            let step = viewers[at].bitrate(level + 1) - viewers[at].bitrate(level);
-            if step > left {
+            left -= bitrate(at, level + 1) - bitrate(at, level);
+            if left < 0.0 {
                 return;
             }
-            left -= step;
             self.members[at].level += 1;
         }
     }
 
-    fn set_paces(&self, now: Instant, viewers: &mut [Viewer]) {
-        let alone = self.present() < 2;
-        for (member, viewer) in self.members.iter().zip(viewers) {
-            let buffer_s = viewer.buffer(now).as_secs_f64();
-            let free = alone || !member.present || self.budget <= 0.0 || buffer_s < self.start_s;
-            viewer.pace = (!free).then(|| self.pace(member, viewer, buffer_s));
+    /// At most one change of the levels, or of two that are exchanged.
+    fn adjust(&mut self, now: Instant, viewers: &[Viewer]) {
+        let unknown = self.capacity.bps() <= 0.0 || self.present().count() < 2;
+        if unknown || now.since(self.changed_at) < self.settle {
+            return;
+        }
+        let forecast = self.forecast(now, viewers, None);
+        let changes = if forecast.buffer < self.low && forecast.load > self.room {
+            self.lower(viewers)
+        } else {
+            self.raise(now, viewers) || (now.since(self.turned_at) >= self.turn && self.take_turns(now, viewers))
+        };
+        if changes {
+            self.changed_at = now;
         }
     }
 
-    fn pace(&self, member: &Member, viewer: &Viewer, buffer_s: f64) -> Bandwidth {
+    fn lower(&mut self, viewers: &[Viewer]) -> bool {
+        let above = self.present().filter(|&at| self.members[at].level > 0);
+        let highest = above.max_by(|&a, &b| self.by_level(viewers, a, b));
+        highest.inspect(|&at| self.members[at].level -= 1).is_some()
+    }
+
+    fn raise(&mut self, now: Instant, viewers: &[Viewer]) -> bool {
+        let Some(at) = self.lowest(viewers) else { return false };
+        let forecast = self.forecast(now, viewers, Some(at));
+        let raises = forecast.buffer > self.high || forecast.load < self.room;
+        self.members[at].level += usize::from(raises);
+        raises
+    }
+
+    /// The viewer with the lowest level takes that of the one with the highest, if the latter had more.
+    fn take_turns(&mut self, now: Instant, viewers: &[Viewer]) -> bool {
+        let low = self.present().min_by(|&a, &b| self.by_level(viewers, a, b));
+        let high = self.present().max_by(|&a, &b| self.by_level(viewers, a, b));
+        let (Some(low), Some(high)) = (low, high) else { return false };
+        let (lower, higher) = (self.members[low].level, self.members[high].level);
+        if lower == higher || viewers[high].mean_bitrate() <= UNLIKE * viewers[low].mean_bitrate() {
+            return false;
+        }
+        self.members[low].level = higher.min(viewers[low].representations() - 1);
+        self.members[high].level = lower.min(viewers[high].representations() - 1);
+        self.turned_at = now;
+        true
+    }
+
+    /// Bits per second that this level needs some time after the media segment that was asked for last.
+    fn need(&self, viewer: &Viewer, member: &Member, level: usize, ahead: Duration) -> f64 {
+        let Some(video) = viewer.video().filter(|video| member.index < video.segments()) else { return 0.0 };
+        let index = video.at_time(video.start(member.index) + ahead);
+        let over = video.start(member.index) + ahead >= video.duration();
+        if over { 0.0 } else { video.bytes(level, index) as f64 * 8.0 / video.duration_of(index).as_secs_f64() }
+    }
+
+    /// What comes with the present levels, or with that of one viewer a step higher.
+    fn forecast(&self, now: Instant, viewers: &[Viewer], raised: Option<usize>) -> Forecast {
+        let level = |at: usize| self.members[at].level + usize::from(raised == Some(at));
+        let count = self.present().count() as f64;
+        let full_s: f64 = self.present().map(|at| self.members[at].full_s.unwrap_or(FULL_S)).sum();
+        let buffer_of = |at: usize| {
+            let full = self.members[at].full_s.unwrap_or(FULL_S);
+            viewers[at].buffer(now).as_secs_f64().min(full)
+        };
+        let buffered_s: f64 = self.present().map(buffer_of).sum();
+        let bitrates: f64 = self.present().map(|at| viewers[at].bitrate(level(at))).sum();
+        let carried = self.capacity.bps() * STEP.as_secs_f64();
+        // Bits that are missing, and would be if the buffers were full; no more arrives than fills them.
+        let empty = (full_s - buffered_s) / count * bitrates;
+        let (mut missing, mut worst, mut needed, mut steps) = (0.0_f64, 0.0_f64, 0.0, 0.0);
+        let mut ahead = Duration::ZERO;
+        while ahead < self.horizon {
+            let need = |at: usize| self.need(&viewers[at], &self.members[at], level(at), ahead);
+            let need = self.present().map(need).sum::<f64>() * STEP.as_secs_f64();
+            missing = (missing + need - carried).max(-empty);
+            worst = worst.max(missing);
+            needed += need;
+            steps += 1.0;
+            ahead += STEP;
+        }
+        let buffer = (buffered_s - worst / bitrates * count) / full_s;
+        Forecast { buffer, load: needed / (steps * carried) }
+    }
+
+    fn set_paces(&mut self, now: Instant, viewers: &mut [Viewer]) {
+        let free = self.present().count() < 2 || self.capacity.bps() <= 0.0;
+        let claims: Vec<Option<f64>> = (0..viewers.len())
+            .map(|at| {
+                let (member, buffer_s) = (&self.members[at], viewers[at].buffer(now).as_secs_f64());
+                let paced = !free && member.present && buffer_s >= self.start_s;
+                paced.then(|| self.claim(member, &viewers[at], buffer_s))
+            })
+            .collect();
+        let sending: Vec<Option<f64>> =
+            self.present().filter(|&at| viewers[at].current.is_some()).map(|at| claims[at]).collect();
+        let claimed: f64 = sending.iter().flatten().sum();
+        let paced = sending.iter().flatten().count();
+        // Who is not paced takes an equal share.
+        let share = PROBE * self.capacity.bps() * paced as f64 / sending.len().max(1) as f64;
+        let scale = if claimed > share { share / claimed } else { 1.0 };
+        self.capacity.note_claims(if paced < sending.len() { f64::INFINITY } else { claimed });
+        for (viewer, claim) in viewers.iter_mut().zip(claims) {
+            viewer.pace = claim.map(|claim| Bandwidth::from_bps((claim * scale) as u64));
+        }
+    }
+
+    /// The throughput at which a player keeps its level or gets to it. What others took from the last responses is made up for.
+    fn claim(&self, member: &Member, viewer: &Viewer, buffer_s: f64) -> f64 {
         let lower = viewer.bitrate(member.level) / SAFETY;
         let top = member.level + 1 >= viewer.representations();
         let upper = if top { TOP_UPPER * lower } else { viewer.bitrate(member.level + 1) / SAFETY };
-        let full = buffer_s >= member.full_s - NEARLY_S;
-        let position = if full { self.position } else { self.refill };
+        let full = member.full_s.is_some_and(|full_s| buffer_s >= full_s - NEARLY_S);
+        let position = if full && member.asked >= member.level { self.position } else { self.rising };
         let wanted = lower + position * (upper - lower);
-        // What others took from the last responses is made up for.
         let lacks = if member.throughput > 0.0 { (wanted / member.throughput).clamp(1.0, self.boost) } else { 1.0 };
-        Bandwidth::from_bps((lacks * wanted) as u64)
+        lacks * wanted
     }
 }
-
-/// A player that asks this long after the last response has waited because its buffer was full.
-const WAITED: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests {
@@ -340,7 +347,8 @@ mod tests {
     use anabranch_registry::options::{Options, Value};
     use std::sync::Arc;
 
-    const SECOND: u64 = 1_000;
+    /// Bytes of a response and milliseconds that it takes. All viewers of a test begin at once, so four of them get 9.6 Mb/s.
+    const USUAL: (u64, u64) = (300_000, 1_000);
 
     fn viewers(count: usize) -> Vec<Viewer> {
         let ladder = crate::content::find_ladder("bbb-2s").unwrap();
@@ -348,75 +356,113 @@ mod tests {
         (0..count).map(|_| Viewer::new(Some(video.clone()))).collect()
     }
 
-    /// Each viewer in turn asks for media segment `index` at its level, and has it after `took_ms`.
-    fn round(levels: &mut dyn ResponsePacing, viewers: &mut [Viewer], index: u32, from_ms: u64, took_ms: u64) {
+    /// All viewers ask for media segment `index`, each for the highest level within nine tenths of its pace, and have it some time after.
+    fn round(levels: &mut dyn ResponsePacing, viewers: &mut [Viewer], index: u32, from_ms: u64, response: (u64, u64)) {
+        let (bytes, took_ms) = response;
         for at in 0..viewers.len() {
-            let segment = MediaSegment { representation: 15, index };
-            viewers[at].requested(at_ms(from_ms), segment, 600_000);
+            let within =
+                |pace: Bandwidth| (1..20).rev().find(|&r| viewers[at].bitrate(r) < SAFETY * pace.as_bps() as f64);
+            let representation = viewers[at].pace.map_or(15, |pace| within(pace).unwrap_or(0)) as u32;
+            viewers[at].requested(at_ms(from_ms), MediaSegment { representation, index }, bytes);
             levels.decide(at_ms(from_ms), viewers, &Moment::Requested(at));
             viewers[at].began(at_ms(from_ms));
         }
+        viewers.iter_mut().for_each(|viewer| viewer.delivered += bytes);
         for at in 0..viewers.len() {
-            viewers[at].delivered += 600_000;
             let response = viewers[at].completed(at_ms(from_ms + took_ms)).unwrap();
             levels.decide(at_ms(from_ms + took_ms), viewers, &Moment::Delivered(at, response));
         }
+    }
+
+    /// Viewers who have filled their buffers in 10 s, and then waited before each request until 40 s.
+    fn settled(count: usize, levels: &mut dyn ResponsePacing) -> Vec<Viewer> {
+        let mut viewers = viewers(count);
+        (0..10).for_each(|k| round(levels, &mut viewers, k, u64::from(k) * 1_000, USUAL));
+        (10..25).for_each(|k| round(levels, &mut viewers, k, u64::from(k - 5) * 2_000, USUAL));
+        viewers
     }
 
     fn paces(viewers: &[Viewer]) -> Vec<f64> {
         viewers.iter().filter_map(|viewer| viewer.pace).map(|pace| pace.as_bps() as f64).collect()
     }
 
-    /// Viewers with a level each, after 40 s in which their buffers filled and then stayed as they are.
-    fn settled(count: usize, levels: &mut dyn ResponsePacing) -> Vec<Viewer> {
-        let mut viewers = viewers(count);
-        (0..8).for_each(|k| round(levels, &mut viewers, k, u64::from(k) * SECOND, SECOND));
-        (8..24).for_each(|k| round(levels, &mut viewers, k, u64::from(k - 4) * 2 * SECOND, 1_700));
-        viewers
+    fn sum(viewers: &[Viewer]) -> f64 {
+        paces(viewers).iter().sum()
     }
 
+    /// Without what makes up for throughputs: those of these viewers do not follow their paces.
     fn made(options: &[(&str, f64)]) -> Box<dyn ResponsePacing> {
-        let options = options.iter().map(|(name, value)| ((*name).to_string(), Value::Number(*value))).collect();
+        let options = options.iter().chain(&[("boost", 1.0)]);
+        let options = options.map(|(name, value)| ((*name).to_string(), Value::Number(*value))).collect();
         super::super::create("levels", &Options::new(options)).unwrap().unwrap()
     }
 
     #[test]
-    fn a_viewer_who_is_alone_is_not_paced() {
-        let viewers = settled(1, made(&[]).as_mut());
-        assert_eq!(viewers[0].pace, None);
+    fn who_is_alone_or_has_a_short_buffer_is_not_paced() {
+        let alone = settled(1, made(&[]).as_mut());
+        assert_eq!(alone[0].pace, None);
+        let mut levels = made(&[("start_s", 1_000.0)]);
+        assert!(paces(&settled(4, levels.as_mut())).is_empty());
+        assert_eq!(paces(&settled(4, made(&[]).as_mut())).len(), 4);
     }
 
     #[test]
     fn paces_lie_between_what_the_level_and_the_next_one_need() {
-        // Two viewers got 9.6 Mb/s together at first: level 19 for both would need 8.4.
-        let viewers = settled(2, made(&[("boost", 1.0)]).as_mut());
-        let top = viewers[0].bitrate(19) / SAFETY;
-        assert!(paces(&viewers).iter().all(|&pace| pace > top && pace < TOP_UPPER * top), "{:?}", paces(&viewers));
-        // Four got 16 to 17 Mb/s in the first ten seconds, and `margin` makes that some 9: between levels 14 and 15 for each.
-        let viewers = settled(4, made(&[("boost", 1.0), ("margin", 0.55)]).as_mut());
+        // Four times level 14 is 8.5 Mb/s, and four times level 15 is 9.9.
+        let viewers = settled(4, made(&[("turn_s", 3_600.0)]).as_mut());
         let edges = [14, 15, 16].map(|level| viewers[0].bitrate(level) / SAFETY);
         let mut paces = paces(&viewers);
         paces.sort_by(f64::total_cmp);
-        assert_eq!(paces.len(), 4);
         assert!(paces[0] > edges[0] && paces[0] < edges[1], "{paces:?}");
         assert!(paces[3] > edges[1] && paces[3] < edges[2], "{paces:?}");
     }
 
     #[test]
-    fn buffers_that_fall_lower_the_paces_and_full_ones_raise_them() {
-        let mut levels = made(&[("boost", 1.0), ("margin", 0.5), ("turn_s", 3_600.0)]);
+    fn paces_of_responses_under_way_are_a_tenth_above_what_arrives() {
+        let mut levels = made(&[]);
         let mut viewers = settled(4, levels.as_mut());
-        let sum = |viewers: &[Viewer]| paces(viewers).iter().sum::<f64>();
+        assert!(sum(&viewers) > 1.2 * PROBE * 9.6e6, "nothing is sent");
+        for at in 0..4 {
+            viewers[at].requested(at_ms(40_000), MediaSegment { representation: 15, index: 25 }, 300_000);
+            levels.decide(at_ms(40_000), &mut viewers, &Moment::Requested(at));
+        }
+        assert!((sum(&viewers) - PROBE * 9.6e6).abs() < 10.0, "{:?}", paces(&viewers));
+    }
+
+    #[test]
+    fn more_that_arrives_raises_levels_and_buffers_that_fall_lower_them() {
+        let mut levels = made(&[]);
+        let mut viewers = settled(4, levels.as_mut());
         let before = sum(&viewers);
-        (24..44).for_each(|k| round(levels.as_mut(), &mut viewers, k, u64::from(k - 4) * 2 * SECOND, 1_700));
+        // Twice as fast, with no pause.
+        (25..35).for_each(|k| {
+            round(levels.as_mut(), &mut viewers, k, 40_000 + u64::from(k - 25) * 1_000, (600_000, 1_000));
+        });
         let raised = sum(&viewers);
-        assert!(raised > before + 1e5, "{before} -> {raised}");
-        // Every media segment takes 2.4 s from here on: buffers fall by 0.4 s in 2.4 s.
-        let begin = 80 * SECOND;
-        (0..20).for_each(|k| {
-            round(levels.as_mut(), &mut viewers, 44 + k, begin + u64::from(k) * 2_400, 2_400);
+        assert!(raised > 1.5 * before, "{before} -> {raised}");
+        // A third of that: 600 kB take 3 s.
+        (35..47).for_each(|k| {
+            round(levels.as_mut(), &mut viewers, k, 50_000 + u64::from(k - 35) * 3_000, (600_000, 3_000));
         });
         let lowered = sum(&viewers);
-        assert!(lowered < before, "{raised} -> {lowered}");
+        assert_eq!(paces(&viewers).len(), 4, "buffers are not short yet");
+        assert!(lowered < 0.8 * raised, "{raised} -> {lowered}");
+    }
+
+    #[test]
+    fn viewers_take_turns() {
+        let mut levels = made(&[]);
+        let mut viewers = settled(4, levels.as_mut());
+        let lowest = |viewers: &[Viewer]| (0..4).min_by_key(|&at| viewers[at].pace).unwrap();
+        let first = lowest(&viewers);
+        let mut others = 0;
+        for k in 25..290 {
+            round(levels.as_mut(), &mut viewers, k, u64::from(k - 5) * 2_000, USUAL);
+            others += usize::from(lowest(&viewers) != first);
+        }
+        assert!((60..265).contains(&others), "{others} of 265");
+        let means: Vec<_> = viewers.iter().map(|viewer| viewer.mean_bitrate()).collect();
+        let (least, most) = means.iter().fold((f64::MAX, 0.0_f64), |(a, b), &mean| (a.min(mean), b.max(mean)));
+        assert!(most < 1.15 * least, "{means:?}");
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`].
 
+mod capacity;
 mod levels;
 mod off;
 mod sammy;
