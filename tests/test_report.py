@@ -983,6 +983,49 @@ def test_a_run_that_cannot_be_made_again_says_so(scenario: Path, anabranch: Run,
     assert "This session is not explained: made: this version of the program gives other metrics" in why["note"]
 
 
+def test_a_sweep_says_what_the_link_time_of_each_condition_went_to(
+    opened: Open, swept_store: Path, anabranch: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "base.toml").write_text(BASE, "utf-8")
+    plan_text = PLAN.replace("seeds = 8", 'seeds = 2\nreducers = ["link_time"]')
+    (tmp_path / "small.toml").write_text(plan_text, "utf-8")
+    swept(tmp_path / "small.toml", tmp_path / "s")
+    table = pl.read_parquet(tmp_path / "s" / "small.parquet")
+    without = pl.read_parquet(swept_store / "s" / "small.parquet").filter(pl.col("seed") <= 2)
+    metrics_alone = [name for name in without.columns if name != "run"]
+    assert table.select(metrics_alone).equals(without.select(metrics_alone)), "the metrics are the same"
+    row = table.row(0, named=True)
+    own = [
+        "--set",
+        f"transport.scheduler={row['transport.scheduler']}",
+        "--set",
+        f"link.wifi.rtt={row['link.wifi.rtt']}",
+    ]
+    told = json.loads(anabranch("explain", "base.toml", "--seed", row["seed"], *own, "--json").stdout)
+    assert row["link_time.useful_share"] == pytest.approx(told["useful_share"])
+    for cause, share in told["causes"].items():
+        assert row[f"link_time.{cause.replace('-', '_')}_share"] == pytest.approx(share)
+    made = stored.of_store(tmp_path / "s", timelines=0)
+    (section,) = (each for each in made.sections if each.title == "Link time")
+    chart = section.blocks[0]
+    assert isinstance(chart, document.ShareChart)
+    assert len(chart.bars) == 6
+    assert all(sum(piece.share for piece in bar.pieces) == pytest.approx(1.0) for bar in chart.bars)
+    condition = (pl.col("transport.scheduler") == "ecf") & (pl.col("link.wifi.rtt") == "30 ms")
+    mean = table.filter(condition)["link_time.useful_share"].mean()
+    assert {bar.label: bar.pieces[0].share for bar in chart.bars}["ecf + 30 ms"] == pytest.approx(mean)
+    assert not any(each.title == "Link time" for each in stored.of_store(swept_store / "s", timelines=0).sections)
+    page = opened(width=390, file=report.write(made, tmp_path / "page.html"))
+    figure = page.locator("figure.shares")
+    figure.scroll_into_view_if_needed()
+    figure.locator(".stacked").first.wait_for()
+    assert figure.locator(".stacked").count() == 6
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    name, text = saved(page, figure, "CSV")
+    assert name == "link-time.csv"
+    assert len({row[0] for row in csv.reader(text.decode().splitlines()[1:])}) == 6
+
+
 def test_a_timeline_of_a_store_says_where_link_time_went(swept_store: Path) -> None:
     made = stored.of_store(swept_store / "s", timelines=1).timelines[0].data["why"]
     assert made["rows"][0]["label"] == "the whole session"

@@ -3,7 +3,7 @@
 use crate::InputError;
 use crate::own::run::with_run;
 use crate::scenario::Scenario;
-use anabranch_observation::reducers::{Number, REDUCERS, read_forecasts, reduce};
+use anabranch_observation::reducers::{Number, REDUCERS, read_account, read_forecasts, reduce};
 use anabranch_observation::{Metrics, Outcome, check_finite};
 use anabranch_sim::RunOptions;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
@@ -48,7 +48,7 @@ pub fn measure(
     check_reducers(&reducers)?;
     let (scenario, stop) = (&scenario.0, &stop.0);
     let wanted = || !stop.load(Ordering::Relaxed);
-    let options = RunOptions { seed, record_forecasts: read_forecasts(&reducers), ..RunOptions::default() };
+    let options = RunOptions { seed, ..kept_for(&reducers) };
     let simulate =
         |goes_on: &dyn Fn() -> bool| anabranch_sim::run(scenario, &options, &mut |_seconds| wanted() && goes_on());
     let kept = |outcome| match wanted() {
@@ -68,10 +68,14 @@ pub fn metrics_outline(py: Python<'_>, scenario: &Scenario, reducers: Vec<String
     check_reducers(&reducers)?;
     let scenario = &scenario.0;
     py.detach(|| {
-        let options = RunOptions { record_forecasts: read_forecasts(&reducers), ..RunOptions::default() };
-        let outcome = anabranch_sim::run(scenario, &options, &mut |_seconds| false);
+        let outcome = anabranch_sim::run(scenario, &kept_for(&reducers), &mut |_seconds| false);
         line(scenario, outcome, &reducers, true)
     })
+}
+
+/// What a run has to keep for reducers.
+fn kept_for(reducers: &[String]) -> RunOptions {
+    RunOptions { record_forecasts: read_forecasts(reducers), account: read_account(reducers), ..RunOptions::default() }
 }
 
 fn check_reducers(names: &[String]) -> PyResult<()> {

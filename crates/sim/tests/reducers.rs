@@ -1,6 +1,6 @@
 //! Reducers over whole runs.
 
-use anabranch_observation::reducers::{REDUCERS, read_forecasts, reduce};
+use anabranch_observation::reducers::{REDUCERS, read_account, read_forecasts, reduce};
 use anabranch_observation::{Column, Outcome};
 use anabranch_scenario::{Scenario, load};
 use anabranch_sim::{RunOptions, run};
@@ -46,7 +46,7 @@ fn all() -> Vec<String> {
 
 fn simulate(text: &str, record_events: bool) -> (Scenario, Outcome) {
     let scenario = load(text, "reducers", None, &[]).unwrap();
-    let options = RunOptions { seed: 1, record_events, record_forecasts: true, account: false };
+    let options = RunOptions { seed: 1, record_events, record_forecasts: true, account: true };
     let outcome = run(&scenario, &options, &mut |_| true);
     (scenario, outcome)
 }
@@ -83,6 +83,26 @@ fn a_cut_has_a_recovery_and_switches_have_areas() {
     assert!(numbers["switch_areas.underflow"].is_some(), "there are underflows after the cut, and none before");
     assert!(numbers["sampled_throughput.a.mean_bps"].unwrap() > 1e6);
     assert_eq!(numbers["segment_delivery.delay_mean_s"], None, "it has no media segments");
+}
+
+#[test]
+fn the_shares_of_link_time_are_of_one_whole() {
+    for text in [CUT, DASH] {
+        let numbers = reduced(text);
+        let shares = numbers.iter().filter(|(name, _)| name.starts_with("link_time."));
+        let sum: f64 = shares.clone().map(|(_, share)| share.unwrap()).sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+        assert!(shares.clone().all(|(_, share)| share.unwrap() >= 0.0));
+        assert!(numbers["link_time.useful_share"].unwrap() > 0.1);
+    }
+    assert!(reduced(CUT)["link_time.link_down_share"].unwrap() > 0.1, "one of two links is cut");
+    assert_eq!(reduced(DASH)["link_time.link_down_share"], Some(0.0));
+}
+
+#[test]
+fn only_the_shares_of_link_time_need_an_account() {
+    let needed: Vec<_> = all().into_iter().filter(|name| read_account(std::slice::from_ref(name))).collect();
+    assert_eq!(needed, ["link_time"]);
 }
 
 #[test]
@@ -132,7 +152,8 @@ fn only_the_areas_of_switches_need_forecasts_and_a_run_keeps_none_without_them()
     let options = RunOptions { seed: 1, ..RunOptions::default() };
     let plain = run(&scenario, &options, &mut |_| true);
     assert_eq!(plain.recording.sessions[0].forecasts, None);
+    assert_eq!(plain.account, None);
     assert_eq!(plain.metrics, kept.metrics);
-    let others: Vec<_> = all().into_iter().filter(|name| name != "switch_areas").collect();
+    let others: Vec<_> = all().into_iter().filter(|name| name != "switch_areas" && name != "link_time").collect();
     assert_eq!(reduce(&scenario, &plain, &others), reduce(&scenario, &kept, &others));
 }

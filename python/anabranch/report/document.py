@@ -272,8 +272,76 @@ class MapChart:
     name: str = ""
 
 
+@dataclass(frozen=True)
+class Filling:
+    """What the pieces of a bar mean.
+
+    Attributes:
+        name: In the legend.
+        colour: As a hexadecimal number with a hash.
+        hatch: As matplotlib has it; empty without.
+        sum: Whether it is a sum of what is too small to be named.
+    """
+
+    name: str
+    colour: str
+    hatch: str = ""
+    sum: bool = False
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of a bar.
+
+    Attributes:
+        filling: Its place in the list of fillings.
+        share: The part of the whole that it is, from 0 to 1.
+        text: What it is, in words.
+    """
+
+    filling: int
+    share: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A whole with its parts.
+
+    Attributes:
+        label: What it is of.
+        pieces: Its parts; the first one is what is wanted, and the others are in the order in which they are drawn.
+        note: What should be known of it.
+        span: When it was, in seconds since the run began; ``None`` where it has no place in time.
+    """
+
+    label: str
+    pieces: Sequence[Piece]
+    note: str = ""
+    span: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class ShareChart:
+    """Wholes with their parts, a bar each.
+
+    Attributes:
+        title: What it shows.
+        bars: The bars, from top to bottom.
+        fillings: What pieces point to.
+        note: What should be known of it.
+        name: What its exported file is called.
+    """
+
+    title: str
+    bars: Sequence[Bar]
+    fillings: Sequence[Filling]
+    note: str = ""
+    name: str = ""
+
+
 Chart = LineChart | IntervalChart | MapChart
-Block = Text | Statements | Grid | Code | LineChart | IntervalChart | MapChart
+Block = Text | Statements | Grid | Code | LineChart | IntervalChart | MapChart | ShareChart
 
 
 @dataclass(frozen=True)

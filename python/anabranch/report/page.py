@@ -17,6 +17,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from anabranch.report import shares
 from anabranch.report.document import (
     Block,
     Chart,
@@ -31,6 +32,7 @@ from anabranch.report.document import (
     Report,
     Section,
     Sessions,
+    ShareChart,
     Statement,
     Statements,
     Text,
@@ -194,6 +196,12 @@ class _Page:
             case MapChart():
                 self.charts.append(_tiles(block))
                 return _map(block, len(self.charts) - 1)
+            case ShareChart():
+                about = {"kind": "shares", "name": block.name, "title": block.title, "note": block.note}
+                self.charts.append({**about, **shares.packed(block.bars, block.fillings)})
+                note = f'<span class="note">{escape(block.note)}</span>' if block.note else ""
+                caption = f"<figcaption><span>{escape(block.title)}</span>{note}</figcaption>"
+                return f'<figure class="chart shares" data-chart="{len(self.charts) - 1}">{caption}</figure>'
             case LineChart() | IntervalChart():
                 return self._chart(block)
 

@@ -21,7 +21,7 @@ from anabranch.experiments.contrast import Comparison, ContrastVerdict, Entry
 from anabranch.experiments.contrast_spec import Contrast
 from anabranch.experiments.origin import Origin
 from anabranch.experiments.plan import Figure, Plan
-from anabranch.report import charts, selection, why
+from anabranch.report import charts, link_time, selection, why
 from anabranch.report.document import (
     Block,
     Code,
@@ -116,12 +116,19 @@ def of_store(path: Path, *, timelines: int, progress: Progress = lambda _: None)
         name=swept.plan.name,
         question=swept.plan.question,
         lead=_lead(swept),
-        sections=[s for s in (_findings(swept), _figures(swept), _conditions(swept)) if s.blocks or s.parts],
+        sections=[section for section in _sections(swept) if section.blocks or section.parts],
         sessions=_sessions(swept, chosen),
         timelines=made,
         appendix=[Section("Plan", [Code(f"{swept.plan.name}.toml", swept.origin.text)])],
         provenance=_provenance(swept),
     )
+
+
+def _sections(swept: _Swept) -> Iterator[Section]:
+    yield _findings(swept)
+    yield _figures(swept)
+    yield link_time.section(swept.sessions, swept.conditions)
+    yield _conditions(swept)
 
 
 def _simulated(swept: _Swept) -> list[str]:

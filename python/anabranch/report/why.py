@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from anabranch.errors import InputError
-from anabranch.results import linktime
+from anabranch.report import shares
+from anabranch.report.document import Bar
 from anabranch.runs import explanation
 from anabranch.runs.explanation import Explanation, Made
 from anabranch.runs.runfolder import StoredRun
@@ -15,11 +16,6 @@ from anabranch.wording.summary import plural
 
 MOST_STALLS = 30
 """More stalls of a session are counted and not explained: nobody reads as many."""
-
-_LEAST_SHARE = 0.01
-"""A part with less than this share of what was possible is summed with the others that are as small."""
-
-_DIGITS = 4
 
 
 def of_run(run: StoredRun) -> Made | str:
@@ -38,8 +34,8 @@ def of_session(made: Made | str, session: int) -> Mapping[str, Any]:
         session: The session, counted from 0.
 
     Returns:
-        ``note``, a sentence, where something is to be said; ``rows``, the whole session and each stall, with its parts;
-        and ``causes``, to which parts point: the name, the colour and the hatches of each, and whether it is a sum.
+        ``note``, a sentence where something is to be said, and the bars of the whole session and of each stall, as
+        `anabranch.report.shares.packed` has them.
     """
     if isinstance(made, str):
         return {"note": f"This session is not explained: {made}.", "causes": [], "rows": []}
@@ -50,37 +46,16 @@ def of_session(made: Made | str, session: int) -> Mapping[str, Any]:
     recorded = made.recorded(session)
     more = 0 if recorded is None else len(recorded.stalls_s) - (len(found) - 1)
     note = f"{plural(more, 'stall')} more: `anabranch explain --stall N` explains each." if more else ""
-    known: dict[str, int] = {}
-    rows = [_row(each, known) for each in found]
-    return {"note": note, "causes": [_cause(key) for key in known], "rows": rows}
+    known = shares.Causes()
+    bars = [_bar(each, known) for each in found]
+    return {"note": note, **shares.packed(bars, known.fillings())}
 
 
-def _cause(key: str) -> list[str | bool]:
-    """The name of a cause in two or three words, its colour, its hatches, and whether it is a sum of several."""
-    from anabranch.figures import causes as figures
-
-    name = "smaller parts" if key == figures.OTHERS else causes.SHORT[key]
-    return [name, *figures.FILLINGS[key], key == figures.OTHERS]
-
-
-def _row(found: Explanation, known: dict[str, int]) -> dict[str, Any]:
-    from anabranch.figures import causes as figures
-
+def _bar(found: Explanation, known: shares.Causes) -> Bar:
     rate = found.possible_bits / found.due_s / 1e6 if found.due_s else 0.0
     due = f"for {found.due_s:.2f} s a response was due, and the links could have carried {rate:.2f} Mb/s"
     if found.buffer_s is not None:
         due = f"from {found.begin_s:.1f} s on the buffer fell from {found.buffer_s:.1f} s to nothing; {due}"
-    listed = [part for part in found.parts if part.share >= _LEAST_SHARE]
-    # Parts of one cause stand together in the bar.
-    listed.sort(key=lambda part: (-found.causes[part.cause], part.cause, -part.share))
-    parts = [(linktime.USEFUL, found.useful_share, "new data")]
-    parts += [(part.cause, part.share, f"{part.path}: {causes.phrase(part.cause, part.by)}") for part in listed]
-    rest = [part.share for part in found.parts if part.share < _LEAST_SHARE]
-    if rest:
-        parts.append((figures.OTHERS, sum(rest), plural(len(rest), "smaller part")))
-    return {
-        "label": found.question,
-        "said": f"{due[0].upper()}{due[1:]}.",
-        "span": [round(found.begin_s, 3), round(found.end_s, 3)],
-        "parts": [[known.setdefault(key, len(known)), round(share, _DIGITS), text] for key, share, text in parts],
-    }
+    parts = [(part.cause, part.share, f"{part.path}: {causes.phrase(part.cause, part.by)}") for part in found.parts]
+    pieces = known.pieces(found.useful_share, parts)
+    return Bar(found.question, pieces, f"{due[0].upper()}{due[1:]}.", (found.begin_s, found.end_s))

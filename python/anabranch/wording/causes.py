@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 CAUSES = {
     "request": "the request was on its way to the server",
     "start-up": "the window was still growing for the first time",
@@ -57,3 +59,13 @@ SHORT = {
 def phrase(cause: str, by: str | None) -> str:
     """A cause with who is behind it, such as `packets of another connection (cross 0)`."""
     return CAUSES[cause] + ("" if by is None else f" ({by})")
+
+
+COLUMN = re.compile(r"link_time\.(\w+)_share")
+"""The columns of the reducer ``link_time``, by cause."""
+
+
+def of_column(column: str) -> str | None:
+    """The key of the cause, or ``useful``, whose share a column of the reducer ``link_time`` has; none of others."""
+    found = COLUMN.fullmatch(column)
+    return None if found is None else found[1].replace("_", "-")

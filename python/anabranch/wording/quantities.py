@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from anabranch.wording import causes
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -107,6 +109,8 @@ def of_metric(key: str) -> Quantity:
             that a reducer made, whose name is read by its ending.
     """
     group, *inner = key.split(".")
+    if (cause := causes.of_column(key)) is not None:
+        return Quantity(key, f"link time: {causes.SHORT[cause]}", "%", 100.0)
     if group in _OF_THINGS and len(inner) >= 2:
         thing, rest = inner[0], inner[1:]
         if group == "links" and len(rest) >= 2:

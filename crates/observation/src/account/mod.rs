@@ -66,6 +66,32 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// All of them, new data first.
+    pub(crate) const ALL: [Cause; 22] = [
+        Cause::Useful,
+        Cause::Request,
+        Cause::StartUp,
+        Cause::Window,
+        Cause::LossRandom,
+        Cause::LossQueue,
+        Cause::LossOutage,
+        Cause::Reordering,
+        Cause::IdleDecay,
+        Cause::Player,
+        Cause::ReceiveWindow,
+        Cause::SendBuffer,
+        Cause::Policy,
+        Cause::Backup,
+        Cause::Scheduler,
+        Cause::NotJoined,
+        Cause::Shared,
+        Cause::LinkDown,
+        Cause::LinkSlow,
+        Cause::Copies,
+        Cause::LastBytes,
+        Cause::Unexplained,
+    ];
+
     fn alone(self) -> Reason {
         Reason { cause: self, by: By::Nobody }
     }

@@ -7,11 +7,13 @@
 mod areas;
 mod buffer;
 mod delivery;
+mod link_time;
 mod recovery;
 mod throughput;
 
 use crate::metrics::{Outcome, SessionMetrics};
 use crate::recording::{Mark, SessionRecording};
+use crate::table::EventColumns;
 use anabranch_registry::{Entry, Registry};
 use anabranch_scenario::{Scenario, Video};
 
@@ -27,6 +29,8 @@ pub struct Observed<'a> {
     pub interval_s: f64,
     /// What the scenario had happen.
     pub events: &'a [Mark],
+    /// The account of link time of all sessions; none if the run did not [keep](crate::Keep::account) it, or had no session.
+    pub account: Option<&'a EventColumns>,
 }
 
 /// A number with the rest of its column's name behind the reducer's; empty where the reducer has one number. `None`: the
@@ -42,11 +46,13 @@ pub struct Reducer {
     reduce: Reduce,
     /// Whether it reads the forecasts of path switches, which a run keeps only for such a reducer.
     reads_forecasts: bool,
+    /// Whether it reads the account of link time, which a run keeps only for such a reducer.
+    reads_account: bool,
 }
 
 impl Reducer {
     const fn of(reduce: Reduce) -> Self {
-        Reducer { reduce, reads_forecasts: false }
+        Reducer { reduce, reads_forecasts: false, reads_account: false }
     }
 }
 
@@ -57,6 +63,13 @@ pub static REDUCERS: Registry<Reducer> = Registry::new(&[
         summary: "The standard deviation over time of what is buffered, in the statistics window if there is one.",
         source: "Performance of DASH over Multipath TCP, figure 7",
         create: Reducer::of(buffer::deviation),
+    },
+    Entry {
+        name: "link_time",
+        summary: "Where the time of a session's links went while a response was due: the share of what they could have carried \
+                  that was new data, and that of each cause.",
+        source: "",
+        create: Reducer { reads_account: true, ..Reducer::of(link_time::shares) },
     },
     Entry {
         name: "recovery_s",
@@ -99,7 +112,7 @@ pub fn reduce(scenario: &Scenario, outcome: &Outcome, names: &[String]) -> Vec<V
     let numbers = |((metrics, video), recording): ((&SessionMetrics, &Video), Option<&SessionRecording>)| {
         let Some(recording) = recording else { return Vec::new() };
         let (interval_s, events) = (outcome.recording.interval_s, &outcome.recording.events[..]);
-        let observed = Observed { video, metrics, recording, interval_s, events };
+        let observed = Observed { video, metrics, recording, interval_s, events, account: outcome.account.as_ref() };
         names.iter().flat_map(|name| columns(name, &observed)).collect()
     };
     sessions.map(numbers).collect()
@@ -112,6 +125,14 @@ pub fn reduce(scenario: &Scenario, outcome: &Outcome, names: &[String]) -> Vec<V
 /// If there is no reducer of a name.
 pub fn read_forecasts(names: &[String]) -> bool {
     names.iter().any(|name| find(name).reads_forecasts)
+}
+
+/// Whether one of the named reducers reads the account of link time, so that the run has to [keep](crate::Keep::account) it.
+///
+/// # Panics
+/// If there is no reducer of a name.
+pub fn read_account(names: &[String]) -> bool {
+    names.iter().any(|name| find(name).reads_account)
 }
 
 fn find(name: &str) -> Reducer {

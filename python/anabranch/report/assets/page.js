@@ -38,6 +38,11 @@
     if (figure.dataset.drawn) return;
     figure.dataset.drawn = "true";
     const spec = data.charts[+figure.dataset.chart];
+    if (spec.kind === "shares") {
+      shares.draw(figure, spec);
+      figure.append(exporting.buttons(spec.name || "chart", () => exporting.sharesFile(spec.title, spec.note, spec), () => shares.table(spec)));
+      return;
+    }
     const chart = spec.kind === "map" ? null : charts.draw(figure, spec);
     const svg = () => (chart ? exporting.chartFile(chart, spec) : exporting.mapFile(spec));
     const buttons = exporting.buttons(spec.name || "chart", svg, () => exporting.rowsOf(spec));
