@@ -500,3 +500,16 @@ def test_every_comparison_is_counted(write: Write, monkeypatch: pytest.MonkeyPat
 def test_numbers_that_are_compared_for_their_time_are_like_those_of_the_plan(write: Write) -> None:
     read = plan.load(write(HEAD + '[vary]\ntransport.scheduler = ["min-rtt", "ecf"]\n' + COMPARE))
     assert estimate._compared_s(read.contrasts[0], read.axes, 20) > 0
+
+
+def test_values_that_need_each_other_may_have_any_order(tmp_path: Path) -> None:
+    text = 'schema = 1\nduration = "180 s"\nwarm_up = "60 s"\n[link.a]\nrate = "2 Mb/s"\n[[session]]\n'
+    (tmp_path / "base.toml").write_text(text, encoding="utf-8")
+    file = tmp_path / "mine.toml"
+    file.write_text('schema = 1\nquestion = "?"\nscenario = "base.toml"\nseeds = 1\n', encoding="utf-8")
+    both = (("duration", "40 s"), ("warm_up", "15 s"))
+    for overrides in (both, both[::-1]):
+        conditions.check(plan.load(file, Changes(overrides)))
+    # Alone, the first one leaves a warm-up that is longer.
+    with pytest.raises(InputError, match="`warm_up` is not shorter than `duration`"):
+        conditions.check(plan.load(file, Changes(both[:1])))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -152,6 +153,10 @@ def _check_given(plan: Plan, scenario: str, first: Sequence[Point]) -> None:
         return
     # What the file says comes first, at its place.
     _try(plan, first[0].way if first else ("scenario",), scenario, _overrides(replace(plan, given=()), first))
+    with suppress(InputError, OSError):
+        # Values may need each other; where they do not go together, the first one that is wrong is named below.
+        _load(scenario, with_seed(_overrides(plan, first), plan.seeds[0]), plan.folder)
+        return
     for number in range(len(plan.given)):
         some = replace(plan, given=plan.given[: number + 1])
         try:
