@@ -1,9 +1,11 @@
 """Runs with planted faults, drawn from a seed, and how often `anabranch explain` names what was planted.
 
     python tests/planted_faults.py --seed 1
+    python tests/planted_faults.py --seed 1 --captures
 
 A fault is planted only where it costs: the same run without it has to be better by `LEAST_COST`. The first cause of an
-explanation is compared with those that the kind of fault may be named by. The table of what was named is printed.
+explanation is compared with those that the kind of fault may be named by. The table of what was named is printed. With
+``--captures``, explanations are of captures at the servers.
 """
 
 from __future__ import annotations
@@ -11,15 +13,19 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from anabranch import _core
 from anabranch.runs import reading, trials
+from anabranch.runs.captured import CaptureExplanation, explain_capture
 from anabranch.runs.explanation import Explanation, explain
+from anabranch.runs.session import simulate
 
 LEAST_COST = 0.15
 """A fault has to worsen the measure of the run by this part of it."""
@@ -425,6 +431,38 @@ def named(fault: Fault, *, what_if: bool) -> Named:
     return Named(fault, explain(fault.base, seed=fault.seed, set=fault.keys, what_if=what_if))
 
 
+OF_CAPTURES = {
+    "shared": "slower-or-shared",
+    "link-slow": "slower-or-shared",
+    "policy": "scheduler-or-policy",
+    "scheduler": "scheduler-or-policy",
+}
+"""What packets do not tell from each other."""
+
+UNSEEN = {"the faster path a backup": "scheduler-or-policy"}
+"""What no packet says: the path policy of the server knows which path the initial subflow has."""
+
+
+def captured(fault: Fault) -> tuple[CaptureExplanation, frozenset[str]]:
+    """Explains the server's capture of a run with a fault; and the causes that the fault may be named by then."""
+    with tempfile.TemporaryDirectory() as folder:
+        simulate(fault.base, seed=fault.seed, set=fault.keys, captures=folder)
+        found = explain_capture(Path(folder) / "server.pcapng")
+    causes = {OF_CAPTURES.get(cause, cause) for cause in fault.causes}
+    return found, frozenset(causes | {UNSEEN[fault.kind]} if fault.kind in UNSEEN else causes)
+
+
+def _captures(seed: int, runs: int) -> None:
+    right, every = 0, 0
+    for kind in KINDS:
+        faults = [fault for number in range(runs) if (fault := plant(kind, number, seed)) is not None]
+        found = [captured(fault) for fault in faults]
+        wrong = Counter(one.first_cause or "none" for one, causes in found if one.first_cause not in causes)
+        print(f"{kind:46} {len(found) - wrong.total():>7}  {', '.join(wrong)}")
+        right, every = right + len(found) - wrong.total(), every + len(found)
+    print(f"of {every}: {right}")
+
+
 def campaign(seed: int, *, runs: int = 3) -> Iterator[Named]:
     """Every kind of fault, so many runs of each, with repeated runs."""
     with ThreadPoolExecutor() as threads:
@@ -440,7 +478,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--captures", action="store_true")
     given = parser.parse_args()
+    if given.captures:
+        _captures(given.seed, given.runs)
+        return
     found: dict[str, list[Named]] = {}
     for one in campaign(given.seed, runs=given.runs):
         found.setdefault(one.fault.kind, []).append(one)

@@ -328,9 +328,12 @@ def test_the_explanations_of_the_readme_work_and_keep_to_the_width_of_a_page(ana
 
 def test_the_guide_shows_what_the_command_prints(anabranch: Run) -> None:
     page = (Path(__file__).parent.parent / "docs" / "how-to" / "explain.md").read_text("utf-8")
-    samples = re.findall(r"^    anabranch (explain .*)\n\n```\n((?:.*\n)*?)```$", page, re.MULTILINE)
-    assert len(samples) == page.count("```") / 2 >= 2
-    for command, sample in samples:
+    shown = r"(?:^    anabranch (run .*)\n)?^    anabranch (explain .*)\n\n```\n((?:.*\n)*?)```$"
+    samples = re.findall(shown, page, re.MULTILINE)
+    assert len(samples) == page.count("```") / 2 >= 3
+    for before, command, sample in samples:
+        if before:
+            anabranch(*shlex.split(before))
         assert anabranch(*command.split()).stdout == sample
     assert set(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)) == set(causes.CAUSES) - {"player"}
     assert set(causes.SHORT) == set(causes.CAUSES) | {"useful"} == set(figures.FILLINGS) - {figures.OTHERS}

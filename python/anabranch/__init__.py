@@ -63,6 +63,7 @@ from anabranch.library.catalogue import (
     synthetic_rates,
 )
 from anabranch.library.many import Compared, Swept, compare, sweep
+from anabranch.runs.captured import CaptureExplanation, explain_capture
 from anabranch.runs.explanation import Explanation, explain
 from anabranch.runs.scenario import Scenario
 from anabranch.runs.session import Run, run
@@ -72,6 +73,7 @@ __all__ = [
     "AbrRule",
     "Ack",
     "AlgorithmError",
+    "CaptureExplanation",
     "Compared",
     "CongestionControl",
     "Context",
@@ -109,6 +111,7 @@ __all__ = [
     "congestion_control",
     "congestion_controls",
     "explain",
+    "explain_capture",
     "ladders",
     "loss_models",
     "papers",

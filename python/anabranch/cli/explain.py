@@ -14,6 +14,8 @@ from anabranch import _core
 from anabranch.cli import completion, overrides
 from anabranch.cli.console import answer, echo, echo_json, progress_bar
 from anabranch.cli.overrides import SetOption
+from anabranch.errors import InputError
+from anabranch.runs.captured import explain_capture
 from anabranch.runs.explanation import Explanation
 from anabranch.runs.explanation import explain as find
 from anabranch.runs.trials import Trial, WhatIf
@@ -23,7 +25,8 @@ from anabranch.wording.quantities import Quantity
 
 EXAMPLES = (
     "Example: anabranch explain sticky/base --stall 1\n\n"
-    "A download of a run that was made: anabranch explain runs/one-pipe-chunks-1-5-1-1 --segment 3"
+    "A download of a run that was made: anabranch explain runs/one-pipe-chunks-1-5-1-1 --segment 3\n\n"
+    "A capture of any server of TCP or Multipath TCP: anabranch explain --pcap server.pcapng"
 )
 
 _MOST_LINES = 8
@@ -42,12 +45,24 @@ _LONGEST_OPTIONS = 400
 """Characters of the options of a remedy; longer ones would hide the other remedies."""
 
 _Source = Annotated[
-    str,
+    str | None,
     typer.Argument(
-        metavar="RUN",
+        metavar="[RUN]",
         help="A run folder of a simulated run, a scenario's file, or the name of a shipped scenario.",
         show_default=False,
         autocompletion=completion.scenarios,
+    ),
+]
+_Seed = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=2**64 - 1, show_default="1", help="The seed of a scenario's run; a run folder has its own."
+    ),
+]
+_Session = Annotated[
+    int | None,
+    typer.Option(
+        min=0, metavar="N", help="Which session, counted from 0: the first; of a capture, that with most data."
     ),
 ]
 _Stall = Annotated[
@@ -67,13 +82,21 @@ _At = Annotated[
     str | None,
     typer.Option("--at", metavar="TIME", help='Explain the response that was due at this time, such as "41.2 s".'),
 ]
+_Capture = Annotated[
+    Path | None,
+    typer.Option(
+        "--pcap",
+        metavar="FILE",
+        help="Explain a capture (pcap or pcapng) in place of a run: of any sender, taken at the sender.",
+    ),
+]
 
 
 def explain(
-    source: _Source,
-    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Of a scenario; a run folder has its own.")] = 1,
+    source: _Source = None,
+    seed: _Seed = None,
     given: SetOption = None,
-    session: Annotated[int, typer.Option(min=0, metavar="N", help="Which session, counted from 0.")] = 0,
+    session: _Session = None,
     stall: _Stall = None,
     segment: _Segment = None,
     at: _At = None,
@@ -85,19 +108,27 @@ def explain(
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Draw link time by cause over time: a .png, .svg or .pdf file."),
     ] = None,
+    pcap: _Capture = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
     ] = False,
 ) -> None:
     """Say where the link time of a session went: to new data, or to which causes."""
+    if pcap is not None:
+        of_runs = {"RUN": source, "--seed": seed, "--set": given, "--stall": stall, "--segment": segment, "--at": at}
+        _require_none(**of_runs, **{"--plot": plot, "--what-if": what_if or None})
+        _explain_capture(pcap, session, as_json=as_json)
+        return
+    if source is None:
+        raise InputError("nothing to explain; expected a run, a scenario, or --pcap FILE")
     when = None if at is None else _core.time_s(at)
     shown = contextlib.nullcontext(None) if as_json else progress_bar(f"simulating {source}")
     with shown as progress:
         found = find(
             source,
-            seed=seed,
+            seed=1 if seed is None else seed,
             set=dict(overrides.split(given)),
-            session=session,
+            session=session or 0,
             stall=stall,
             segment=segment,
             at=when,
@@ -118,6 +149,26 @@ def explain(
             answer(Padding(rest, (0, 0, 0, 2)))
 
 
+def _require_none(**of_runs: object) -> None:
+    """Refuses what only runs have."""
+    if wrong := [name for name, value in of_runs.items() if value is not None]:
+        raise InputError(f"{', '.join(wrong)}: not with --pcap, which explains a whole session of a capture")
+
+
+def _explain_capture(file: Path, session: int | None, *, as_json: bool) -> None:
+    found = explain_capture(file, session=session)
+    if as_json:
+        echo_json(found.as_dict())
+        return
+    rate = found.possible_bits / found.due_s / 1e6 if found.due_s else 0.0
+    lines = [
+        f"{found.file}, session {found.session} of {found.sessions}: {found.name}",
+        f"For {found.due_s:.2f} s a response was due, and the paths at their best carry {rate:.2f} Mb/s. Of this:",
+        *_shares(found.useful_share, [(part.share, part.path, causes.of_capture(part.cause)) for part in found.parts]),
+    ]
+    answer("\n".join([*lines, *found.lacks]))
+
+
 def _lines(found: Explanation) -> list[str]:
     """The explanation, a sentence or a cause a line."""
     rate = found.possible_bits / found.due_s / 1e6 if found.due_s else 0.0
@@ -127,14 +178,19 @@ def _lines(found: Explanation) -> list[str]:
     lines.append(
         f"For {found.due_s:.2f} s a response was due, and the links could have carried {rate:.2f} Mb/s. Of this:"
     )
-    listed = [part for part in found.parts if part.share >= _LEAST_SHARE][:_MOST_LINES]
-    rest = found.parts[len(listed) :]
-    width = max((len(part.path) for part in listed), default=0)
-    shares = [(found.useful_share, "", "new data")]
-    shares += [(part.share, part.path, causes.phrase(part.cause, part.by)) for part in listed]
+    parts = [(part.share, part.path, causes.phrase(part.cause, part.by)) for part in found.parts]
+    return [*lines, *_shares(found.useful_share, parts)]
+
+
+def _shares(useful: float, parts: list[tuple[float, str, str]]) -> list[str]:
+    """A line for new data, and one for each of the largest parts: share, path and cause."""
+    listed = [part for part in parts if part[0] >= _LEAST_SHARE][:_MOST_LINES]
+    rest = parts[len(listed) :]
+    width = max((len(path) for _, path, _ in listed), default=0)
+    shares = [(useful, "", "new data"), *listed]
     if rest:
-        shares.append((sum(part.share for part in rest), "", f"{len(rest)} smaller parts"))
-    return [*lines, *(f"  {_percent(share):>6}  {path:<{width}}  {what}" for share, path, what in shares)]
+        shares.append((sum(share for share, _, _ in rest), "", f"{len(rest)} smaller parts"))
+    return [f"  {_percent(share):>6}  {path:<{width}}  {what}" for share, path, what in shares]
 
 
 def _tried(what_if: WhatIf | None) -> list[str]:

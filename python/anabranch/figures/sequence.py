@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from anabranch.figures import panels, stack, style
 from anabranch.figures.stack import Happened, Panel
 from anabranch.results import sequence
-from anabranch.results.capture import Integers
+from anabranch.results.capturefile import Integers
 from anabranch.results.recording import Array
 from anabranch.results.sequence import Sequences, Subflow
 

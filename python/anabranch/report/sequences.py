@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anabranch.results.capture import Integers
+from anabranch.results.capturefile import Integers
 from anabranch.results.recording import Array
 from anabranch.results.sequence import DataAcknowledgments, Sequences, Subflow
 

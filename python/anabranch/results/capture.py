@@ -1,35 +1,24 @@
-"""Captures of simulated runs (``--pcap``), read back: the headers of every packet as arrays.
-
-Only what the simulator writes is read: little-endian pcapng of raw IP packets with times in nanoseconds, an interface
-per path, and the direction of each packet as an option.
-"""
+"""The headers of the packets of a capture as arrays, and what those of simulated runs (``--pcap``) are."""
 
 from __future__ import annotations
 
-import mmap
-import struct
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anabranch.results import capturefile
+from anabranch.results.capturefile import Bytes, Integers, Mask
 from anabranch.results.recording import Array
 
-Integers = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
-
-_INTERFACE, _PACKET = 1, 6
-# Where the parts of a packet's block begin, and of an interface's.
-_INTERFACE_ID, _TIME_HIGH, _TIME_LOW, _CAPTURED, _LENGTH, _DATA = 8, 12, 16, 20, 24, 28
-_INTERFACE_OPTIONS = 16
-_NAME = 2
-_OUTBOUND = 2
-_IPV4_LEN, _IPV6_LEN, _TCP_LEN = 20, 40, 20
+_IPV6_LEN, _TCP_LEN = 40, 20
 _SYN, _ACK = 0x02, 0x10
 # Kinds of TCP options, subtypes of that of Multipath TCP (RFC 8684), and flags of its data sequence signal.
 _END, _NOTHING, _SCALE, _SACK, _MULTIPATH = 0, 1, 3, 5, 30
-_CAPABLE, _SIGNAL = 0, 2
+_CAPABLE, _JOIN, _SIGNAL, _PRIORITY = 0, 1, 2, 5
+_BACKUP = 0x01
+_THIRD_JOIN_LEN = 24
 _HAS_ACK, _LONG_ACK, _HAS_MAPPING, _LONG_SEQUENCE = 0x01, 0x02, 0x04, 0x08
 MOST_BLOCKS = 4
 """More SACK blocks than this have no room in the options of a segment."""
@@ -64,14 +53,14 @@ class Packets:
     paths: tuple[str, ...]
     time_s: Array
     path: Integers
-    is_sent: NDArray[np.bool_]
+    is_sent: Mask
     client: Integers
     port: Integers
     sequence: Integers
     acknowledged: Integers
-    has_ack: NDArray[np.bool_]
-    is_syn: NDArray[np.bool_]
-    begins_connection: NDArray[np.bool_]
+    has_ack: Mask
+    is_syn: Mask
+    begins_connection: Mask
     window: Integers
     scale: Integers
     payload: Integers
@@ -81,48 +70,35 @@ class Packets:
 
 
 def read(file: Path) -> Packets:
-    """Reads a capture that a simulated run wrote.
+    """Reads a capture that a simulated run wrote: an interface is a path, and addresses tell the clients.
 
     Args:
         file: ``server.pcapng`` or ``client.pcapng``.
 
     Raises:
+        InputError: It is no capture.
         OSError: It cannot be read.
     """
-    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        paths, places = _blocks(content)
-        return _packets(np.frombuffer(bytes(content), np.uint8), paths, places)
+    frames = capturefile.read(file)
+    headers = Headers(frames.content, frames.ip)
+    is_sent = frames.outbound
+    # The client's address is the source of what is received, and the destination of what is sent.
+    address = headers.addresses + np.where(is_sent, headers.address_len, 0)
+    return headers.packets(
+        paths=frames.interfaces,
+        time_s=frames.time_s,
+        path=frames.interface,
+        is_sent=is_sent,
+        client=_clients(frames.content, address, headers.is_six),
+        port=np.where(is_sent, headers.destination_port, headers.source_port),
+    )
 
 
-def _blocks(content: mmap.mmap) -> tuple[tuple[str, ...], Integers]:
-    """The names of the interfaces, and where the blocks of packets begin."""
-    paths, places, at = [], [], 0
-    head, length = struct.Struct("<II"), len(content)
-    while at < length:
-        kind, size = head.unpack_from(content, at)
-        if kind == _PACKET:
-            places.append(at)
-        elif kind == _INTERFACE:
-            paths.append(_name(content, at + _INTERFACE_OPTIONS))
-        at += size
-    return tuple(paths), np.array(places, np.int64)
-
-
-def _name(content: mmap.mmap, at: int) -> str:
-    """The name among the options of an interface."""
-    while True:
-        kind, size = struct.unpack_from("<HH", content, at)
-        if kind == _NAME:
-            return content[at + 4 : at + 4 + size].decode()
-        at += 4 + _padded(size)
-
-
-def _padded(size: int) -> int:
-    return -(-size // 4) * 4
-
-
-def _little(content: Bytes, at: Integers) -> Integers:
-    return sum((content[at + i].astype(np.int64) << 8 * i for i in range(4)), np.zeros(len(at), np.int64))
+def _clients(content: Bytes, address: Integers, is_six: Mask) -> Integers:
+    """The numbers of clients by their addresses: the host, and in IPv4 the second byte of further networks."""
+    four = content[address + 1].astype(np.int64) * 254 + content[address + 3] - 1
+    six = _big(content, np.where(is_six, address + 12, address), 4) - 1
+    return np.where(is_six, six, four)
 
 
 def _big(content: Bytes, at: Integers, size: int) -> Integers:
@@ -133,46 +109,41 @@ def _big(content: Bytes, at: Integers, size: int) -> Integers:
     )
 
 
-def _packets(content: Bytes, paths: tuple[str, ...], places: Integers) -> Packets:
-    captured, length = _little(content, places + _CAPTURED), _little(content, places + _LENGTH)
-    flags = _little(content, places + _DATA + -(-captured // 4) * 4 + 4)
-    is_sent = flags & 3 == _OUTBOUND
-    ip = places + _DATA
-    is_six = content[ip] >> 4 == 6
-    tcp = ip + np.where(is_six, _IPV6_LEN, _IPV4_LEN)
-    header = (content[tcp + 12] >> 4).astype(np.int64) * 4
-    control = content[tcp + 13]
-    nanoseconds = (_little(content, places + _TIME_HIGH) << 32) + _little(content, places + _TIME_LOW)
-    # The client's address is the source of what is received, and the destination of what is sent.
-    source = np.where(is_six, ip + 8, ip + 12)
-    address = source + np.where(is_sent, np.where(is_six, 16, 4), 0)
-    sequence, scaled = _big(content, tcp + 4, 4), _Options(content, tcp, header)
-    return Packets(
-        paths=paths,
-        time_s=nanoseconds / 1e9,
-        path=_little(content, places + _INTERFACE_ID),
-        is_sent=is_sent,
-        client=_clients(content, address, is_six),
-        port=_big(content, tcp + np.where(is_sent, 2, 0), 2),
-        sequence=sequence,
-        acknowledged=_big(content, tcp + 8, 4),
-        has_ack=control & _ACK != 0,
-        is_syn=control & _SYN != 0,
-        begins_connection=scaled.begins_connection,
-        window=_big(content, tcp + 14, 2),
-        scale=scaled.scale,
-        payload=length - (tcp - ip) - header,
-        sacked=scaled.sacked,
-        data_acknowledged=scaled.data_acknowledged,
-        data_sequence=scaled.data_sequence,
-    )
+class Headers:
+    """The headers of packets of TCP, whichever end sent them."""
 
+    def __init__(self, content: Bytes, ip: Integers) -> None:
+        """Reads them; `ip` is where each packet begins."""
+        self.content = content
+        self.is_six = content[ip] >> 4 == 6
+        self.address_len = np.where(self.is_six, 16, 4)
+        self.addresses = np.where(self.is_six, ip + 8, ip + 12)
+        self.tcp = ip + np.where(self.is_six, _IPV6_LEN, (content[ip] & 15).astype(np.int64) * 4)
+        self.header = (content[self.tcp + 12] >> 4).astype(np.int64) * 4
+        control = content[self.tcp + 13]
+        self.has_ack, self.is_syn = control & _ACK != 0, control & _SYN != 0
+        self.source_port, self.destination_port = _big(content, self.tcp, 2), _big(content, self.tcp + 2, 2)
+        length = np.where(self.is_six, _IPV6_LEN + _big(content, ip + 4, 2), _big(content, ip + 2, 2))
+        self.payload = length - (self.tcp - ip) - self.header
+        self.sequence = _big(content, self.tcp + 4, 4)
+        self.options = _Options(content, self.tcp, self.header)
 
-def _clients(content: Bytes, address: Integers, is_six: NDArray[np.bool_]) -> Integers:
-    """The numbers of clients by their addresses: the host, and in IPv4 the second byte of further networks."""
-    four = content[address + 1].astype(np.int64) * 254 + content[address + 3] - 1
-    six = _big(content, np.where(is_six, address + 12, address), 4) - 1
-    return np.where(is_six, six, four)
+    def packets(self, **where: Any) -> Packets:
+        """The packets, with what their headers do not say: see the first attributes of `Packets`."""
+        return Packets(
+            sequence=self.sequence,
+            acknowledged=_big(self.content, self.tcp + 8, 4),
+            has_ack=self.has_ack,
+            is_syn=self.is_syn,
+            begins_connection=self.options.begins_connection,
+            window=_big(self.content, self.tcp + 14, 2),
+            scale=self.options.scale,
+            payload=self.payload,
+            sacked=self.options.sacked,
+            data_acknowledged=self.options.data_acknowledged,
+            data_sequence=self.options.data_sequence,
+            **where,
+        )
 
 
 class _Options:
@@ -183,6 +154,12 @@ class _Options:
         count = len(tcp)
         self.begins_connection = np.zeros(count, np.bool_)
         self.scale, self.data_acknowledged, self.data_sequence = (np.full(count, -1) for _ in range(3))
+        # The byte of the subflow that the mapping begins with; -1 without a mapping.
+        self.mapped_from = np.full(count, -1)
+        # Where the option begins that carries keys or a token; -1 where the packet has none.
+        self.capable, self.join = np.full(count, -1), np.full(count, -1)
+        # Whether the packet makes its subflow a backup, or no longer one; -1 where it says nothing of that.
+        self.backup = np.full(count, -1)
         self.sacked = np.full((count, MOST_BLOCKS, 2), -1)
         at, end = tcp + _TCP_LEN, tcp + header
         packets = np.arange(count)
@@ -196,14 +173,20 @@ class _Options:
             kinds = content[at[packets]]
             long = packets[kinds != _NOTHING]
             self._read(long, at[long])
-            at[packets] += np.where(kinds == _NOTHING, 1, content[np.minimum(at[packets] + 1, len(content) - 1)])
+            # Whatever a length says, the next option is further on.
+            at[packets] += np.where(kinds == _NOTHING, 1, np.maximum(content[at[packets] + 1], 2))
 
     def _read(self, packets: Integers, at: Integers) -> None:
         kinds, subtypes = self.content[at], self.content[at + 2] >> 4
         scales = kinds == _SCALE
         self.scale[packets[scales]] = self.content[at[scales] + 2]
         multipath = kinds == _MULTIPATH
-        self.begins_connection[packets[multipath & (subtypes == _CAPABLE)]] = True
+        capable, join = multipath & (subtypes == _CAPABLE), multipath & (subtypes == _JOIN)
+        self.begins_connection[packets[capable]] = True
+        self.capable[packets[capable]], self.join[packets[join]] = at[capable], at[join]
+        # The third packet of a handshake has no flags.
+        flagged = multipath & (subtypes == _PRIORITY) | join & (self.content[at + 1] != _THIRD_JOIN_LEN)
+        self.backup[packets[flagged]] = self.content[at[flagged] + 2] & _BACKUP
         signals = multipath & (subtypes == _SIGNAL)
         self._signals(packets[signals], at[signals])
         sacks = kinds == _SACK
@@ -225,6 +208,7 @@ class _Options:
         place = place + np.where(has_ack, np.where(long, 8, 4), 0)
         mapped, long = flags & _HAS_MAPPING != 0, flags & _LONG_SEQUENCE != 0
         self.data_sequence[packets[mapped]] = _big(self.content, (place + np.where(long, 4, 0))[mapped], 4)
+        self.mapped_from[packets[mapped]] = _big(self.content, (place + np.where(long, 8, 4))[mapped], 4)
 
 
 def unwrapped(numbers: Integers, first: int) -> Integers:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anabranch.results import capture
-from anabranch.results.capture import Integers, Packets
+from anabranch.results.capture import Packets
+from anabranch.results.capturefile import Integers, Mask
 from anabranch.results.recording import Array
 
 if TYPE_CHECKING:
@@ -107,8 +108,8 @@ def of_packets(packets: Packets, sessions: int) -> Sequences:
     data: list[DataAcknowledgments] = []
     for session in range(sessions):
         own = np.flatnonzero(packets.client == session)
-        streams = _streams(packets, own)
-        counted = _data(packets, streams)
+        streams = streams_of(packets, own)
+        counted = data_of(packets, streams)
         subflows += _subflows(packets, session, streams, counted)
         known = own[counted[own, 1] >= 0]
         if len(known):
@@ -118,14 +119,14 @@ def of_packets(packets: Packets, sessions: int) -> Sequences:
     return Sequences(tuple(subflows), tuple(data))
 
 
-def _streams(packets: Packets, own: Integers) -> list[Integers]:
+def streams_of(packets: Packets, own: Integers) -> list[Integers]:
     """The packets of each TCP connection of a client, the connections in the order of their beginnings."""
     keys = packets.path[own] << 16 | packets.port[own]
     _, firsts, of = np.unique(keys, return_index=True, return_inverse=True)
     return [own[of == number] for number in np.argsort(firsts)]
 
 
-def _data(packets: Packets, streams: list[Integers]) -> Integers:
+def data_of(packets: Packets, streams: list[Integers]) -> Integers:
     """The first byte of each packet in the data, and the byte up to which it acknowledges the peer's; -1 without.
 
     A connection whose predecessor was given up begins where that one's data ended.
@@ -159,13 +160,9 @@ def _subflows(packets: Packets, session: int, streams: list[Integers], counted: 
         again = begins < np.concatenate([[0], np.maximum.accumulate(ends)[:-1]])[: len(ends)]
         kinds = np.where(again, KINDS.index(RETRANSMISSION), KINDS.index(SEGMENT))
         kinds[~again & np.isin(segments, copies)] = KINDS.index(COPY)
-        acks = stream[~packets.is_sent[stream] & packets.has_ack[stream] & ~packets.is_syn[stream]]
-        acks = acks[acks > segments[0]] if len(segments) else acks[:0]
-        reached = capture.unwrapped(packets.acknowledged[acks], int(first))
+        _, acks, reached = _reached(packets, stream)
         # An acknowledgment may be overtaken.
         acknowledged = np.maximum.accumulate(reached) if len(reached) else reached
-        scales = packets.scale[stream[~packets.is_sent[stream] & packets.is_syn[stream]]]
-        scale = max(int(scales.max(initial=0)), 0)
         sacked_s, sacked = _sacked(packets, acks, reached)
         times, arrived = packets.time_s[segments], packets.time_s[acks]
         yield Subflow(
@@ -179,11 +176,26 @@ def _subflows(packets: Packets, session: int, streams: list[Integers], counted: 
             data_begins=counted[segments, 0],
             acknowledged_s=arrived,
             acknowledged=acknowledged,
-            window_ends=reached + (packets.window[acks] << scale),
+            window_ends=reached + (packets.window[acks] << scale_of(packets, stream)),
             sacked_s=sacked_s,
             sacked=sacked,
             rtts_s=_rtts((times, begins, ends), (arrived, acknowledged), (sacked_s, sacked)),
         )
+
+
+def _reached(packets: Packets, stream: Integers) -> tuple[Integers, Integers, Integers]:
+    """A stream's segments with payload, the acknowledgments after the first of them, and what each acknowledges."""
+    segments = stream[packets.is_sent[stream] & (packets.payload[stream] > 0)]
+    acks = stream[~packets.is_sent[stream] & packets.has_ack[stream] & ~packets.is_syn[stream]]
+    acks = acks[acks > segments[0]] if len(segments) else acks[:0]
+    first = int(packets.sequence[segments[0]]) if len(segments) else 0
+    return segments, acks, capture.unwrapped(packets.acknowledged[acks], first)
+
+
+def scale_of(packets: Packets, stream: Integers) -> int:
+    """The shift of the windows that the other end of a stream advertises; 0 where its SYN was not captured."""
+    scales = packets.scale[stream[~packets.is_sent[stream] & packets.is_syn[stream]]]
+    return max(int(scales.max(initial=0)), 0)
 
 
 def _copies(sent: Integers, data_begins: Integers) -> Integers:
@@ -195,13 +207,8 @@ def _copies(sent: Integers, data_begins: Integers) -> Integers:
 
 def _sacked(packets: Packets, acks: Integers, reached: Integers) -> tuple[Array, Integers]:
     """When SACK blocks arrived, and what was new in each: a block says the same again until it grows."""
-    blocks = packets.sacked[acks]
-    edges = reached[:, np.newaxis, np.newaxis] + capture.signed(
-        blocks - packets.acknowledged[acks][:, np.newaxis, np.newaxis]
-    )
-    there = blocks[:, :, 0] >= 0
-    # A block below the acknowledgment is a duplicate that arrived (RFC 2883).
-    there &= edges[:, :, 1] > reached[:, np.newaxis]
+    edges, there, twice = _blocks(packets, acks, reached)
+    there &= ~twice
     at, number = np.nonzero(there)
     times: list[float] = []
     new: list[tuple[int, int]] = []
@@ -216,28 +223,65 @@ def _sacked(packets: Packets, acks: Integers, reached: Integers) -> tuple[Array,
     return np.array(times, np.float64), np.array(new, np.int64).reshape(-1, 2)
 
 
+def _blocks(packets: Packets, acks: Integers, reached: Integers) -> tuple[Integers, Mask, Mask]:
+    """The edges of SACK blocks, which of them are there, and which of these are of bytes that arrived twice."""
+    blocks = packets.sacked[acks]
+    edges = reached[:, np.newaxis, np.newaxis] + capture.signed(
+        blocks - packets.acknowledged[acks][:, np.newaxis, np.newaxis]
+    )
+    there = blocks[:, :, 0] >= 0
+    # A block below the acknowledgment, or a first one within the second, is of a duplicate (RFC 2883).
+    twice = there & (edges[:, :, 1] <= reached[:, np.newaxis])
+    first, second = edges[:, 0], edges[:, 1]
+    twice[:, 0] |= there[:, 1] & (second[:, 0] <= first[:, 0]) & (first[:, 1] <= second[:, 1])
+    return edges, there, twice
+
+
+def duplicates_of(packets: Packets, stream: Integers) -> Integers:
+    """The bytes of a stream that arrived twice, as the receiver says, shape (n, 2). They count as in `Subflow`."""
+    sent, acks, reached = _reached(packets, stream)
+    if not len(sent):
+        return np.empty((0, 2), np.int64)
+    edges, _, twice = _blocks(packets, acks, reached)
+    found: Integers = edges[twice].reshape(-1, 2)
+    return found
+
+
 def _rtts(sent: tuple[Array, Integers, Integers], acks: tuple[Array, Integers], sacks: tuple[Array, Integers]) -> Array:
     """Samples of the round trip: from the sending of a segment to the first acknowledgment or SACK block of its end.
 
     As in Karn's rule, a segment that was sent twice gives none. Of those that one packet acknowledges, the last one
     that was sent gives the sample.
     """
-    (times, begins, ends), (arrived, acknowledged), (sacked_s, sacked) = sent, acks, sacks
+    times, begins, ends = sent
     _, places, count = np.unique(begins, return_index=True, return_counts=True)
     once = places[count == 1]
     order = np.argsort(ends[once], kind="stable")
     once = once[order]
-    place = np.searchsorted(acknowledged, ends[once])
-    first_s = np.where(place < len(arrived), np.append(arrived, np.inf)[place], np.inf)
-    lows, highs = np.searchsorted(ends[once], sacked.T, side="right")
-    for at, low, high in zip(sacked_s.tolist(), lows.tolist(), highs.tolist(), strict=True):
-        first_s[low:high] = np.minimum(first_s[low:high], at)
+    first_s = known_from(ends[once], acks, sacks)
     known = np.isfinite(first_s)
     samples = np.stack([first_s[known], first_s[known] - times[once[known]]], axis=1)
     # Of several with one instant the shortest, which was sent last.
     samples = samples[np.lexsort((samples[:, 1], samples[:, 0]))]
     _, firsts = np.unique(samples[:, 0], return_index=True)
     return np.asarray(samples[firsts], dtype=np.float64)
+
+
+def known_from(ends: Integers, acks: tuple[Array, Integers], sacks: tuple[Array, Integers]) -> Array:
+    """When the sender first knew that bytes had arrived: by an acknowledgment, or by a SACK block; infinite if never.
+
+    Args:
+        ends: The bytes behind segments, in their order.
+        acks: When acknowledgments arrived, and up to which byte.
+        sacks: When SACK blocks arrived, and their bytes, shape (n, 2).
+    """
+    (arrived, acknowledged), (sacked_s, sacked) = acks, sacks
+    place = np.searchsorted(acknowledged, ends)
+    first_s = np.where(place < len(arrived), np.append(arrived, np.inf)[place], np.inf)
+    lows, highs = np.searchsorted(ends, sacked.T, side="right")
+    for at, low, high in zip(sacked_s.tolist(), lows.tolist(), highs.tolist(), strict=True):
+        first_s[low:high] = np.minimum(first_s[low:high], at)
+    return first_s
 
 
 # --- The table ------------------------------------------------------------------------------------------------------

@@ -29,6 +29,15 @@ CAUSES = {
 }
 """What each cause says, by its key. ``useful`` is none."""
 
+OF_CAPTURES = {
+    "application": "everything sent had arrived, and the application had written nothing more",
+    "link-down": "nothing arrived on it for long",
+    "slower-or-shared": "it was slower than at its best: a lower rate, or packets of other connections",
+    "scheduler-or-policy": "the scheduler or the path policy sent nothing on it",
+    "window": "the window was smaller than what the path carries",
+}
+"""What a capture says, where that differs: packets do not tell some causes from each other."""
+
 SHORT = {
     "useful": "new data",
     "request": "request on its way",
@@ -69,3 +78,8 @@ def of_column(column: str) -> str | None:
     """The key of the cause, or ``useful``, whose share a column of the reducer ``link_time`` has; none of others."""
     found = COLUMN.fullmatch(column)
     return None if found is None else found[1].replace("_", "-")
+
+
+def of_capture(cause: str) -> str:
+    """A cause that a capture tells."""
+    return OF_CAPTURES.get(cause) or CAUSES[cause]

@@ -1,0 +1,279 @@
+"""What a capture at the sender says of each path, and of the data of a session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from anabranch.results import capture, sequence
+from anabranch.results.capture import Packets
+from anabranch.results.capturefile import Integers, Mask
+from anabranch.results.connections import Session
+from anabranch.results.recording import Array
+
+_RATE_WINDOWS_S = (0.05, 0.2)
+"""A path's rate is measured over one round trip, but over no shorter and no longer time than this."""
+
+_BEST = 0.9
+"""What a path carried at its best: this part of its bytes was delivered at no higher rate."""
+
+_AT_FULL, _AT_RANDOM = 0.8, 0.6
+"""Lost segments met a longer queue than this part of all segments, in the mean: it was full, or losses are random.
+
+That of random losses is a half. Between the two, each loss is judged by itself.
+"""
+
+_AT_RECEIVER_S = 0.0005
+"""No link between two machines has a shorter round trip than this in the median, queues included."""
+
+_TOO_EARLY = 0.9
+"""An acknowledgment within this part of a round trip after a repair is that of the first transmission."""
+
+
+@dataclass(frozen=True)
+class PathEvidence:
+    """New segments of a path's subflows in the order in which they were sent, and what else its packets say.
+
+    Attributes:
+        name: The path.
+        opened_s: When its first subflow was established.
+        backups: When it became a backup (1) or no longer one (0), shape (n, 2).
+        sent_s: When each segment was sent for the first time.
+        sizes: Its bytes.
+        copies: Whether another path had sent its first byte before.
+        known_s: When the sender knew that it had arrived; infinite if never.
+        repaired_s: When it was sent again; infinite if never.
+        doubled: Whether the receiver said that it arrived twice.
+        rtts_s: The instants of samples of the round trip, and the samples, shape (n, 2).
+    """
+
+    name: str
+    opened_s: float
+    backups: Array
+    sent_s: Array
+    sizes: Array
+    copies: Mask
+    known_s: Array
+    repaired_s: Array
+    doubled: Mask
+    rtts_s: Array
+
+    @cached_property
+    def rtt_s(self) -> float:
+        """The shortest round trip."""
+        return float(self.rtts_s[:, 1].min()) if len(self.rtts_s) else 0.0
+
+    @cached_property
+    def needless(self) -> Mask:
+        """Which segments were sent again although they arrived: twice, or before the repair could be acknowledged."""
+        early = self.known_s < self.repaired_s + _TOO_EARLY * self.rtt_s
+        return np.isfinite(self.repaired_s) & (early | self.doubled)
+
+    @cached_property
+    def lost(self) -> Mask:
+        """Which segments were lost."""
+        return np.isfinite(self.repaired_s) & ~self.needless
+
+    @cached_property
+    def ranks(self) -> Array:
+        """Of each segment, the part of all segments that met no longer queue. Its neighbours tell what it met."""
+        queued = self.queued_s(self.sent_s)
+        # Equal delays count half.
+        ordered = np.sort(queued)
+        return (np.searchsorted(ordered, queued) + np.searchsorted(ordered, queued, side="right")) / 2 / len(queued)
+
+    @cached_property
+    def full_from(self) -> float:
+        """From which rank on a loss is that of a full queue: of most losses, if they are where the queue is longest."""
+        usual = float(np.mean(self.ranks[self.lost])) if self.lost.any() else 0.0
+        return 0.0 if usual > _AT_FULL else np.inf if usual < _AT_RANDOM else _AT_FULL
+
+    @property
+    def is_at_receiver(self) -> bool:
+        """At the receiver, acknowledgments follow data at once."""
+        return len(self.rtts_s) > 0 and float(np.median(self.rtts_s[:, 1])) < _AT_RECEIVER_S
+
+    @cached_property
+    def arrivals(self) -> tuple[Array, Array, Mask]:
+        """When the sender knew of each segment that it had arrived, the segment's bytes, and whether it is a copy."""
+        order = np.argsort(self.known_s, kind="stable")
+        order = order[np.isfinite(self.known_s[order])]
+        return self.known_s[order], self.sizes[order], self.copies[order]
+
+    @cached_property
+    def rate(self) -> float:
+        """What it carried at its best, in bytes a second."""
+        times, sizes, _ = self.arrivals
+        if not len(times):
+            return 0.0
+        window = min(max(self.rtt_s, _RATE_WINDOWS_S[0]), _RATE_WINDOWS_S[1])
+        total = np.cumsum(sizes)
+        # From the last arrival before the window: so many bytes took this time, whatever a window begins within.
+        since = np.searchsorted(times, times - window, side="right") - 1
+        whole = since >= 0
+        if not whole.any():
+            return float(total[-1]) / window
+        rates = (total[whole] - total[since[whole]]) / (times[whole] - times[since[whole]])
+        order = np.argsort(rates)
+        weights = np.cumsum(sizes[whole][order])
+        return float(rates[order][np.searchsorted(weights, _BEST * weights[-1])])
+
+    @property
+    def flight(self) -> float:
+        """What fills the path without a queue, in bytes."""
+        return self.rate * self.rtt_s
+
+    def in_flight(self, at: Array) -> Array:
+        """Bytes on their way at instants. What is lost leaves after a round trip."""
+        usual = float(np.median(self.rtts_s[:, 1])) if len(self.rtts_s) else 0.0
+        left = np.where(self.lost, np.minimum(self.known_s, self.sent_s + usual), self.known_s)
+        order = np.argsort(left)
+        sent = np.concatenate([[0.0], np.cumsum(self.sizes)])[np.searchsorted(self.sent_s, at, side="right")]
+        gone = np.concatenate([[0.0], np.cumsum(self.sizes[order])])
+        on_way: Array = sent - gone[np.searchsorted(left[order], at, side="right")]
+        return on_way
+
+    def queued_s(self, at: Array) -> Array:
+        """By how much the round trip of what was sent last was longer than the shortest, at instants."""
+        if not len(self.rtts_s):
+            return np.zeros(len(at))
+        sent = self.rtts_s[:, 0] - self.rtts_s[:, 1]
+        order = np.argsort(sent)
+        longer: Array = np.interp(at, sent[order], self.rtts_s[order, 1]) - self.rtt_s
+        return longer
+
+
+def of_paths(packets: Packets, chosen: Session, number: int) -> list[PathEvidence]:
+    """The paths of a session, each with all its subflows."""
+    captured = _only(packets, number)
+    own = sequence.of_packets(captured, 1).subflows
+    streams_of_own = sequence.streams_of(captured, np.arange(len(captured.time_s)))
+    duplicates = [sequence.duplicates_of(captured, stream) for stream in streams_of_own]
+    paths = []
+    for name in dict.fromkeys(each.path for each in own):
+        subflows = [each for each in own if each.path == name]
+        streams = [each for each in chosen.streams if each.path == name]
+        parts = [_segments(each, duplicates[each.number]) for each in subflows]
+        sent, sizes, copies, known, repaired, doubled = (np.concatenate(column) for column in zip(*parts, strict=True))
+        order = np.argsort(sent, kind="stable")
+        rtts = np.concatenate([each.rtts_s for each in subflows])
+        backups = np.concatenate([each.backups for each in streams])
+        paths.append(
+            PathEvidence(
+                name=name,
+                opened_s=min(each.opened_s for each in streams),
+                backups=backups[np.argsort(backups[:, 0], kind="stable")],
+                sent_s=sent[order],
+                sizes=sizes[order],
+                copies=copies[order],
+                known_s=known[order],
+                repaired_s=repaired[order],
+                doubled=doubled[order],
+                rtts_s=rtts[np.argsort(rtts[:, 0], kind="stable")],
+            )
+        )
+    return paths
+
+
+def _only(packets: Packets, number: int) -> Packets:
+    """The packets of one session, as those of client 0."""
+    own = packets.client == number
+    arrays = {name: getattr(packets, name)[own] for name in packets.__dataclass_fields__ if name != "paths"}
+    return Packets(**{**arrays, "paths": packets.paths, "client": np.zeros(int(own.sum()), np.int64)})
+
+
+def _segments(subflow: sequence.Subflow, duplicates: Integers) -> tuple[Array, Array, Mask, Array, Array, Mask]:
+    """Of new segments, the attributes of `PathEvidence` from `sent_s` to `doubled`."""
+    is_again = subflow.kinds == sequence.KINDS.index(sequence.RETRANSMISSION)
+    new, again = np.flatnonzero(~is_again), np.flatnonzero(is_again)
+    begins, ends = subflow.begins[new], subflow.ends[new]
+    acks, sacks = (subflow.acknowledged_s, subflow.acknowledged), (subflow.sacked_s, subflow.sacked)
+    repaired, doubled = np.full(len(new), np.inf), np.zeros(len(new), np.bool_)
+    for time, (first, last) in zip(subflow.sent_s[again].tolist(), _within(begins, ends, subflow, again), strict=True):
+        repaired[first:last] = np.minimum(repaired[first:last], time)
+    for begin, end in duplicates.tolist():
+        doubled[np.searchsorted(ends, begin, side="right") : np.searchsorted(begins, end)] = True
+    copies = subflow.kinds[new] == sequence.KINDS.index(sequence.COPY)
+    known = sequence.known_from(ends, acks, sacks)
+    return subflow.sent_s[new], (ends - begins).astype(float), copies, known, repaired, doubled
+
+
+def _within(begins: Integers, ends: Integers, subflow: sequence.Subflow, again: Integers) -> list[list[int]]:
+    """The segments that each retransmission has bytes of: the first one, and the one behind the last."""
+    firsts = np.searchsorted(ends, subflow.begins[again], side="right")
+    places: list[list[int]] = np.stack([firsts, np.searchsorted(begins, subflow.ends[again])], axis=1).tolist()
+    return places
+
+
+@dataclass(frozen=True)
+class DataEvidence:
+    """The session's data.
+
+    Attributes:
+        requests_s: When each response was due.
+        last_sent_s: When its last byte was sent for the first time.
+        done_s: When all of it had arrived.
+        sent: When data was sent that was new, and up to which byte it then had been, shape (n, 2).
+        acknowledged: When data was acknowledged, and up to which byte, shape (n, 2).
+        window_ends: The same with the end of the advertised window.
+    """
+
+    requests_s: Array
+    last_sent_s: Array
+    done_s: Array
+    sent: Array
+    acknowledged: Array
+    window_ends: Array
+
+
+def of_data(packets: Packets, chosen: Session, number: int) -> DataEvidence:
+    """What the packets say of the data of a session."""
+    own = _only(packets, number)
+    everything = np.arange(len(own.time_s))
+    streams = sequence.streams_of(own, everything)
+    sending = np.flatnonzero(own.is_sent & (own.payload > 0))
+    heard = np.flatnonzero(~own.is_sent & own.has_ack & ~own.is_syn)
+    if chosen.is_multipath:
+        counted = sequence.data_of(own, streams)
+        begins, acks = counted[:, 0], counted[:, 1]
+    else:
+        first = int(own.sequence[sending[0]])
+        begins, acks = capture.unwrapped(own.sequence, first), capture.unwrapped(own.acknowledged, first)
+        begins = begins - begins[sending[0]]
+        acks = capture.signed(own.acknowledged - first)
+    sending, heard = sending[begins[sending] >= 0], heard[acks[heard] >= 0]
+    scales = np.zeros(len(own.time_s), np.int64)
+    for stream in streams:
+        scales[stream] = sequence.scale_of(own, stream)
+    ends = np.maximum.accumulate(begins[sending] + own.payload[sending])
+    new = np.diff(ends, prepend=-1) > 0
+    sent = np.stack([own.time_s[sending[new]], ends[new].astype(np.float64)], axis=1)
+    reached = np.maximum.accumulate(acks[heard])
+    window_ends = np.maximum.accumulate(acks[heard] + (own.window[heard] << scales[heard]))
+    times = own.time_s[heard]
+    # Without a handshake the scale of the windows is unknown, and their ends are.
+    scaled = slice(None) if all(each.has_begun for each in chosen.streams) else slice(0)
+    return DataEvidence(
+        *_responses(chosen.requests_s, sent, times, reached),
+        sent=sent,
+        acknowledged=np.stack([times, reached], axis=1),
+        window_ends=np.stack([times, window_ends], axis=1)[scaled],
+    )
+
+
+def _responses(requests: Array, sent: Array, times: Array, reached: Integers) -> tuple[Array, Array, Array]:
+    """When responses were due, when their last byte was sent, and when it had arrived."""
+    # A request that arrives while nothing was sent since the one before is a part of it, or sent again.
+    number = np.searchsorted(sent[:, 0], requests)
+    number = number[number < len(sent)]
+    firsts, places = np.unique(number, return_index=True)
+    begins = requests[: len(number)][places]
+    if not len(firsts) or firsts[0] > 0:
+        # The capture begins behind the first request.
+        firsts, begins = np.append(0, firsts), np.append(sent[0, 0], begins)
+    lasts = np.append(firsts[1:], len(sent)) - 1
+    place = np.searchsorted(reached, sent[lasts, 1])
+    done = np.append(times, times[-1] if len(times) else sent[-1, 0])[np.minimum(place, len(times))]
+    return begins, sent[lasts, 0], np.maximum(done, sent[lasts, 0])

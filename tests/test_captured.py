@@ -1,0 +1,165 @@
+"""What a capture at the sender says: sessions of any capture, and where their time went."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anabranch
+import planted_faults
+from anabranch.errors import InputError
+from anabranch.results import capturefile, connections
+from anabranch.runs.captured import explain_capture
+
+TWO = {
+    "schema": 1,
+    "duration": "20 s",
+    "transport": {"receive_buffer": "4 MB", "send_buffer": "4 MB"},
+    "link": {
+        "wifi": {"rate": "8 Mb/s", "rtt": "30 ms", "queue": "80 kB"},
+        "lte": {"rate": "4 Mb/s", "rtt": "60 ms", "queue": "80 kB"},
+    },
+    "path": {"wifi": {"links": ["wifi"]}, "lte": {"links": ["lte"]}},
+    "session": [{"paths": ["wifi", "lte"], "video": {"kind": "bulk", "size": "6 MB"}}],
+}
+
+
+def captured(folder: Path, **keys: Any) -> Path:
+    """The server's capture of a download over two paths."""
+    anabranch.run(TWO, set=keys, captures=folder)
+    return folder / "server.pcapng"
+
+
+@pytest.mark.parametrize(
+    ("keys", "cause", "path"),
+    [
+        ({"link.wifi.loss": "3 %"}, "loss-random", "10.0.1.1"),
+        ({"transport.receive_buffer": "20 kB"}, "receive-window", None),
+        ({"transport.send_buffer": "20 kB"}, "send-buffer", None),
+        ({"path.lte.backup": True}, "backup", "10.0.2.1"),
+        ({"event": [{"at": "1 s", "link": "wifi", "down": True}]}, "link-down", "10.0.1.1"),
+        ({"event": [{"at": "2 s", "link": "wifi", "rate": "1 Mb/s"}]}, "slower-or-shared", "10.0.1.1"),
+        ({"traffic": [{"path": "wifi", "count": 3, "start": "2 s"}]}, "slower-or-shared", "10.0.1.1"),
+        ({"transport.scheduler": "redundant"}, "copies", None),
+    ],
+)
+def test_the_first_cause_is_what_was_planted(
+    tmp_path: Path, keys: dict[str, Any], cause: str, path: str | None
+) -> None:
+    found = explain_capture(captured(tmp_path, **keys))
+    assert found.first_cause == cause
+    assert path is None or found.parts[0].path == path
+
+
+def test_without_a_fault_the_paths_carry_new_data_and_every_share_is_counted(tmp_path: Path) -> None:
+    found = explain_capture(captured(tmp_path))
+    assert found.useful_share > 0.9
+    assert found.useful_share + sum(found.causes.values()) == pytest.approx(1.0)
+    # 12 Mb/s less headers.
+    assert found.possible_bits / found.due_s == pytest.approx(11.6e6, rel=0.04)
+    assert (found.session, found.sessions, found.lacks) == (0, 1, ())
+
+
+@pytest.mark.slow
+def test_captures_name_four_of_five_planted_faults() -> None:
+    found = [
+        planted_faults.captured(fault) for kind in planted_faults.KINDS if (fault := planted_faults.plant(kind, 0, 3))
+    ]
+    assert sum(one.first_cause in causes for one, causes in found) >= 0.8 * len(found)
+
+
+# --- Files ----------------------------------------------------------------------------------------------------------
+
+
+def rewritten(file: Path, order: str, magic: int, link: int, header: bytes) -> bytes:
+    """The packets of a capture as a pcap, behind a header of a link."""
+    frames = capturefile.read(file)
+    per_second = 10**9 if magic == 0xA1B23C4D else 10**6
+    whole = struct.pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, 65535, link)
+    for time, begin, end in zip(frames.time_s.tolist(), frames.ip.tolist(), frames.end.tolist(), strict=True):
+        seconds, part = divmod(round(time * per_second), per_second)
+        packet = header + frames.content[begin:end].tobytes()
+        whole += struct.pack(f"{order}IIII", seconds, part, len(packet), len(packet)) + packet
+    return whole
+
+
+@pytest.mark.parametrize(
+    ("order", "magic", "link", "header"),
+    [
+        ("<", 0xA1B2C3D4, 101, b""),
+        (">", 0xA1B2C3D4, 1, bytes(12) + b"\x08\x00"),
+        ("<", 0xA1B23C4D, 1, bytes(12) + b"\x81\x00\x00\x05\x08\x00"),
+        ("<", 0xA1B23C4D, 113, bytes(16)),
+        (">", 0xA1B23C4D, 276, bytes(20)),
+    ],
+)
+def test_other_formats_say_the_same(tmp_path: Path, order: str, magic: int, link: int, header: bytes) -> None:
+    server = captured(tmp_path, **{"link.wifi.loss": "3 %"})
+    other = tmp_path / "other.pcap"
+    other.write_bytes(rewritten(server, order, magic, link, header))
+    ours, theirs = explain_capture(server), explain_capture(other)
+    assert theirs.useful_share == pytest.approx(ours.useful_share, abs=0.01)
+    assert list(theirs.causes)[:2] == list(ours.causes)[:2]
+
+
+def test_a_capture_that_begins_late_says_what_it_lacks(tmp_path: Path) -> None:
+    server = captured(tmp_path, **{"link.wifi.loss": "3 %"})
+    whole = rewritten(server, "<", 0xA1B23C4D, 101, b"")
+    # The first record that is two seconds after the beginning.
+    at = 24
+    while struct.unpack_from("<I", whole, at)[0] < 2:
+        at += 16 + struct.unpack_from("<I", whole, at + 8)[0]
+    late = tmp_path / "late.pcap"
+    late.write_bytes(whole[:24] + whole[at:])
+    found = explain_capture(late)
+    # Both subflows are found by their data acknowledgments.
+    assert {part.path for part in found.parts} == {"10.0.1.1", "10.0.2.1"}
+    assert found.first_cause == "loss-random"
+    assert "begins after the handshake of 2 of 2 subflows" in found.lacks[0]
+    assert "No request was captured" in found.lacks[1]
+    # A program that is ended leaves a record that is cut off.
+    late.write_bytes(whole[:-30])
+    assert explain_capture(late).first_cause == "loss-random"
+
+
+def test_subflows_are_joined_by_their_tokens(tmp_path: Path) -> None:
+    file = captured(tmp_path, **{"session.0.count": 2, "session.0.video.size": "200 kB"})
+    sessions = connections.read(file).sessions
+    assert [(each.is_multipath, len(each.streams), each.connections) for each in sessions] == [(True, 2, 1)] * 2
+    assert all(stream.has_begun for each in sessions for stream in each.streams)
+    assert sessions[0].name == "10.0.0.1:80 to 10.0.1.1:49152"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "an empty file; expected a capture"),
+        (b"no capture at all, only words", "no capture; expected the formats pcap or pcapng"),
+        (struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101), "no packet of TCP in it"),
+        (struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 195) + bytes(16), "its link has the type 195"),
+    ],
+)
+def test_other_files_are_refused_in_words(tmp_path: Path, content: bytes, sentence: str) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=sentence):
+        explain_capture(file)
+
+
+def test_the_receivers_capture_and_cut_headers_are_refused(tmp_path: Path) -> None:
+    server = captured(tmp_path, **{"session.0.video.size": "300 kB"})
+    with pytest.raises(InputError, match="seems to be the receiver's"):
+        explain_capture(tmp_path / "client.pcapng")
+    with pytest.raises(InputError, match="there is no session 4; expected one of 0 to 0"):
+        explain_capture(server, session=4)
+    frames = capturefile.read(server)
+    whole = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 44, 101)
+    for begin in frames.ip.tolist():
+        whole += struct.pack("<IIII", 0, 0, 44, 1500) + frames.content[begin : begin + 44].tobytes()
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(whole)
+    with pytest.raises(InputError, match="headers were not captured whole; expected at least 160 bytes"):
+        explain_capture(cut)
