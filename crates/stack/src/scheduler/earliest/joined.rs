@@ -24,7 +24,7 @@
 
 use super::super::{Decision, Entry, SubflowSet, View};
 use super::forecast::{Arrival, least_rtt};
-use super::{Choice, Earliest, Parts};
+use super::{Candidate, Earliest, Parts};
 use crate::options::{OptionError, Options};
 use crate::view::{Arrivals, Phase, SubflowView};
 use anabranch_units::Instant;
@@ -92,16 +92,16 @@ impl Earliest {
     }
 
     /// The subflow for new data among these.
-    pub(super) fn best(&mut self, view: &View<'_>, set: SubflowSet) -> Option<Choice> {
+    pub(super) fn best(&mut self, view: &View<'_>, set: SubflowSet) -> Option<Candidate> {
         let (now, unsent) = (view.connection.now, view.connection.unsent);
         if self.terms.arrival && self.terms.switch_price == 0.0 {
             return self.first(view, set, unsent, None);
         }
-        let mut best: Option<Choice> = None;
+        let mut best: Option<Candidate> = None;
         for position in set.iter() {
             let arrival = self.new_data(now, &view.subflows[position], unsent);
             if best.is_none_or(|best| arrival < best.arrival) {
-                best = Some(Choice { position, arrival });
+                best = Some(Candidate { position, arrival });
             }
         }
         let best = best?;
@@ -109,12 +109,12 @@ impl Earliest {
         let Some(position) = current.filter(|current| *current != best.position) else { return Some(best) };
         let arrival = self.new_data(now, &view.subflows[position], unsent);
         let price = self.terms.switch_price * least_rtt(&view.subflows[position]).as_secs_f64();
-        Some(if arrival <= best.arrival + price { Choice { position, arrival } } else { best })
+        Some(if arrival <= best.arrival + price { Candidate { position, arrival } } else { best })
     }
 
     /// Whether the others, one of which is faster but full, need the room that a segment on the chosen subflow takes in the peer's
     /// window.
-    pub(super) fn blocks_window(&mut self, view: &View<'_>, choice: &Choice) -> bool {
+    pub(super) fn blocks_window(&mut self, view: &View<'_>, choice: &Candidate) -> bool {
         if !self.terms.window {
             return false;
         }

@@ -87,7 +87,7 @@ struct Earliest {
 
 /// A candidate with its forecast.
 #[derive(Clone, Copy, Debug)]
-struct Choice {
+struct Candidate {
     position: usize,
     /// A, in seconds from now.
     arrival: f64,
@@ -113,12 +113,12 @@ impl Earliest {
     }
 
     /// The subflow of a set on which a segment of at most `bytes` arrives first, the older one on a tie; not the one at `except`.
-    fn first(&mut self, view: &View<'_>, set: SubflowSet, bytes: u64, except: Option<usize>) -> Option<Choice> {
-        let mut first: Option<Choice> = None;
+    fn first(&mut self, view: &View<'_>, set: SubflowSet, bytes: u64, except: Option<usize>) -> Option<Candidate> {
+        let mut first: Option<Candidate> = None;
         for position in set.iter().filter(|position| Some(*position) != except) {
             let arrival = self.forecast(view.connection.now, &view.subflows[position]).of(bytes);
             if first.is_none_or(|best| arrival < best.arrival) {
-                first = Some(Choice { position, arrival });
+                first = Some(Candidate { position, arrival });
             }
         }
         first
@@ -173,7 +173,7 @@ impl Earliest {
     }
 
     /// How many bytes the chosen subflow gets, so that it and the others are done earliest; zero if the others alone are.
-    fn portion(&mut self, view: &View<'_>, choice: &Choice, finish: Finish) -> u64 {
+    fn portion(&mut self, view: &View<'_>, choice: &Candidate, finish: Finish) -> u64 {
         let subflow = &view.subflows[choice.position];
         let arrival = self.forecast(view.connection.now, subflow);
         let segment = u64::from(subflow.mss).min(view.connection.unsent);
@@ -199,7 +199,7 @@ impl Earliest {
 
     fn forecast_event(
         &self,
-        choice: &Choice,
+        choice: &Candidate,
         subflow: &SubflowView,
         finish: Option<Finish>,
         reason: ForecastReason,

@@ -16,7 +16,7 @@
 
 use super::super::{ForecastReason, Silence, View};
 use super::forecast::{ACKED_TOGETHER, DELAYED_ACK};
-use super::{Choice, Earliest};
+use super::{Candidate, Earliest};
 use crate::view::SubflowView;
 use anabranch_units::{Duration, Instant};
 
@@ -48,7 +48,7 @@ impl Earliest {
         match first {
             Some((position, deadline)) if deadline <= now => {
                 let subflow = &view.subflows[position];
-                let choice = Choice { position, arrival: self.forecast(now, subflow).of(u64::MAX) };
+                let choice = Candidate { position, arrival: self.forecast(now, subflow).of(u64::MAX) };
                 self.explanation = Some(self.forecast_event(&choice, subflow, None, ForecastReason::Silent));
                 Silence { give_up: Some(position), until: None }
             }

@@ -14,7 +14,7 @@
 //! new packet has numbers of its own, so what is acknowledged beyond the late one shows its loss.
 
 use super::forecast::DELAYED_ACK;
-use super::{Choice, Decision, Earliest, ForecastReason, InFlight, Sent, SubflowSet, View};
+use super::{Candidate, Decision, Earliest, ForecastReason, InFlight, Sent, SubflowSet, View};
 use crate::view::SubflowView;
 use anabranch_events::SendKind;
 use anabranch_units::{Duration, Instant, SubflowId};
@@ -67,7 +67,7 @@ struct Missing<'a> {
 }
 
 /// A packet to copy, where it is sent, and why.
-type Planned = (InFlight, Choice, ForecastReason);
+type Planned = (InFlight, Candidate, ForecastReason);
 
 impl Tail {
     /// Drops what the peer has.
