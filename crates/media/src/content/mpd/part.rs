@@ -2,7 +2,7 @@
 
 use super::axis::{Layout, Piece, Unplayable, Window};
 use super::remarks::Remarks;
-use super::sets::{Choice, NoVideo, choose, joined, unused};
+use super::sets::{NoVideo, UsedSets, choose, joined, unused};
 use super::xml::Spot;
 use super::{AdaptationSet, Mpd, MpdPeriod, MpdRepresentation, MpdSelection};
 use crate::content::{ContentError, nominal_bytes};
@@ -158,7 +158,7 @@ impl Mpd {
             };
         }
         match choose(&period.sets) {
-            Ok(Choice { sets, remarks: of_sets }) => {
+            Ok(UsedSets { sets, remarks: of_sets }) => {
                 for (at, message) in of_sets {
                     remarks.add(&period.sets[at].spot, format!("{}: {message}", name(n, period)));
                 }

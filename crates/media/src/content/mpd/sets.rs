@@ -162,7 +162,7 @@ fn video_codec(codecs: &str) -> String {
 
 /// The sets of a period that are used.
 #[derive(Debug)]
-pub(super) struct Choice {
+pub(super) struct UsedSets {
     /// Positions, the first one is what dash.js would play; the others have the same content.
     pub sets: Vec<usize>,
     /// What is not used, or used although dash.js would not.
@@ -180,7 +180,7 @@ pub(super) enum NoVideo {
 }
 
 /// Chooses among the sets of a period.
-pub(super) fn choose(sets: &[AdaptationSet]) -> Result<Choice, NoVideo> {
+pub(super) fn choose(sets: &[AdaptationSet]) -> Result<UsedSets, NoVideo> {
     let mut remarks = Vec::new();
     let (usable, skipped): (Vec<_>, Vec<_>) = sets.iter().enumerate().partition(|(_, set)| set.unknown().is_none());
     for (n, set) in skipped {
@@ -215,7 +215,7 @@ pub(super) fn choose(sets: &[AdaptationSet]) -> Result<Choice, NoVideo> {
             remarks.push((n, unused(n, set, chosen.traits.difference(&set.traits))));
         }
     }
-    Ok(Choice { sets: together, remarks })
+    Ok(UsedSets { sets: together, remarks })
 }
 
 /// The set that a player takes; the first of equals.
