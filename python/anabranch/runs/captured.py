@@ -22,6 +22,7 @@ from anabranch.results.capturefile import Mask
 from anabranch.results.connections import Session
 from anabranch.results.evidence import DataEvidence, PathEvidence
 from anabranch.results.recording import Array
+from anabranch.runs.parts import Part, by_cause, with_outages
 
 SLICE_S = 0.01
 """Time is divided into slices of this length; a longer capture has longer ones."""
@@ -60,23 +61,6 @@ USEFUL = "useful"
 
 
 @dataclass(frozen=True, slots=True)
-class CapturedPart:
-    """What some time of a path went to.
-
-    Attributes:
-        path: The path, by the address of the end that receives; by both addresses where that would be ambiguous.
-        cause: The key of the cause.
-        bits: What the path at its best would have carried in this time, of payload.
-        share: The same as a share of what all paths would have carried.
-    """
-
-    path: str
-    cause: str
-    bits: float
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
 class CaptureExplanation:
     """Where the time of a captured session's paths went while a response was due.
 
@@ -90,7 +74,8 @@ class CaptureExplanation:
         due_s: How long a response was due.
         possible_bits: What the paths at their best would have carried meanwhile.
         useful_share: The share of it that was new payload.
-        parts: All else, the largest part first.
+        parts: All else, the largest part first. A path is named by the address of the end that receives, or by both
+            addresses where that would be ambiguous; bits are of payload, at the path's best rate.
         lacks: What the capture lacks, in sentences.
     """
 
@@ -103,23 +88,18 @@ class CaptureExplanation:
     due_s: float
     possible_bits: float
     useful_share: float
-    parts: tuple[CapturedPart, ...]
+    parts: tuple[Part, ...]
     lacks: tuple[str, ...]
 
     @property
     def causes(self) -> dict[str, float]:
         """The share of each cause, all paths together, the largest first."""
-        shares: dict[str, float] = {}
-        for part in self.parts:
-            shares[part.cause] = shares.get(part.cause, 0.0) + part.share
-        return dict(sorted(shares.items(), key=lambda item: -item[1]))
+        return by_cause(self.parts)
 
     @property
     def first_cause(self) -> str | None:
         """The cause to look at first, if there is one: the largest. What an outage loses belongs to the outage."""
-        shares = self.causes
-        if "link-down" in shares:
-            shares["link-down"] += shares.pop("loss-outage", 0.0)
+        shares = with_outages(self.causes)
         return max(shares, key=lambda cause: shares[cause], default=None)
 
     def as_dict(self) -> dict[str, Any]:
@@ -182,7 +162,7 @@ def _explained(
             key = (path.name, cause)
             bits[key] = bits.get(key, 0.0) + seconds * 8 * (path.rate or sum(known) / len(known))
     possible = sum(bits.values())
-    parts = [CapturedPart(*key, value, value / possible if possible else 0.0) for key, value in bits.items()]
+    parts = [Part(*key, None, value, value / possible if possible else 0.0) for key, value in bits.items()]
     parts.sort(key=lambda part: -part.share)
     return CaptureExplanation(
         file=which[0],

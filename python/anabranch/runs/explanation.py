@@ -18,6 +18,7 @@ from anabranch.errors import InputError
 from anabranch.results import downloads, events, linktime, metrics, recording
 from anabranch.results.linktime import SLICE_S
 from anabranch.runs import reading, remedies, runfolder, trials
+from anabranch.runs.parts import Part, by_cause, with_outages
 from anabranch.runs.trials import WhatIf
 from anabranch.system import regular
 
@@ -34,25 +35,6 @@ _FIRST_RUN = 0.2
 
 _OF_REPLACEMENTS = 0.5
 """What another scheduler or control returns counts as so much of it for the cause that it was tried against."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What some link time of a path went to.
-
-    Attributes:
-        path: The path.
-        cause: The key of the cause, such as ``loss-random``.
-        by: Who is behind it, where that is another path or connection.
-        bits: What the link could have carried in this time.
-        share: The same as a share of what all links of the session could have carried.
-    """
-
-    path: str
-    cause: str
-    by: str | None
-    bits: float
-    share: float
 
 
 _FORMATS = (".png", ".svg", ".pdf")
@@ -113,10 +95,7 @@ class Explanation:
     @property
     def causes(self) -> dict[str, float]:
         """The share of each cause, all paths together, the largest first."""
-        shares: dict[str, float] = {}
-        for part in self.parts:
-            shares[part.cause] = shares.get(part.cause, 0.0) + part.share
-        return dict(sorted(shares.items(), key=lambda item: -item[1]))
+        return by_cause(self.parts)
 
     @property
     def first_cause(self) -> str | None:
@@ -125,10 +104,7 @@ class Explanation:
         With `what_if`, the cause of which the share of what was lost and the part of what can be returned are largest
         together: a large cause may cost nothing, and a remedy may help against other causes than its own.
         """
-        shares = dict(self.causes)
-        # What an outage loses belongs to the outage.
-        if "link-down" in shares:
-            shares["link-down"] += shares.pop("loss-outage", 0.0)
+        shares = with_outages(self.causes)
         lost = sum(shares.values())
         scores = {cause: share / lost for cause, share in shares.items()}
         tried = () if self.what_if is None else self.what_if.trials

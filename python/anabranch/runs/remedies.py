@@ -12,7 +12,7 @@ from anabranch import _core
 from anabranch.results import linktime
 
 if TYPE_CHECKING:
-    from anabranch.runs.explanation import Part
+    from anabranch.runs.parts import Part
 
 LEAST_SHARE = 0.01
 """A cause with less than this share of what was possible is not worth a run: without it, less than a percent is won."""
