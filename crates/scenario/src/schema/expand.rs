@@ -123,8 +123,9 @@ fn check_keys(table: &Table, own: &[&'static str], label: &str) -> Result<(), Mi
 fn share(table: &mut Table) -> Result<(), Mistake> {
     halve_round_trip(table)?;
     let shared: Vec<Entry> = keys_of::<DirectionSpec>().iter().filter_map(|key| table.remove(key)).collect();
+    shared.iter().try_for_each(|entry| require_effect(entry, table))?;
     for direction in ["up", "down"] {
-        let shared = shared.iter().filter(|entry| direction == "down" || entry.key != "loss");
+        let shared = shared.iter().filter(|entry| concerned(entry).contains(&direction));
         if let Some(first) = shared.clone().next() {
             table.add(Entry::new(direction, &first.at, Node::table(Table::default(), &first.at)));
         }
@@ -134,6 +135,28 @@ fn share(table: &mut Table) -> Result<(), Mistake> {
         expand_direction(own);
     }
     Ok(())
+}
+
+/// The directions that a key of both concerns.
+fn concerned(entry: &Entry) -> &'static [&'static str] {
+    if entry.key == "loss" { &["down"] } else { &["up", "down"] }
+}
+
+/// Refuses a key of both directions if each of them has its own: an override of it would change nothing.
+fn require_effect(entry: &Entry, table: &Table) -> Result<(), Mistake> {
+    let has_own = |direction: &&str| {
+        let own = table.get(direction).and_then(|entry| entry.node.as_table());
+        own.is_some_and(|own| own.get(&entry.key).is_some())
+    };
+    let concerned = concerned(entry);
+    if !concerned.iter().all(has_own) {
+        return Ok(());
+    }
+    let join =
+        |suffix: &str| concerned.iter().map(|each| format!("`{each}{suffix}`")).collect::<Vec<_>>().join(" and ");
+    let own = if concerned.len() == 1 { "has its own" } else { "have their own" };
+    let message = format!("`{}` has no effect, because {} {own}", entry.shown(), join(""));
+    Err(Mistake::new(message, format!("{} in its place", join(&format!(".{}", entry.key)))).at(&entry.at))
 }
 
 fn halve_round_trip(table: &mut Table) -> Result<(), Mistake> {

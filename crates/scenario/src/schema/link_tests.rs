@@ -252,3 +252,27 @@ fn endpoints_know_the_mtu_unless_a_link_hides_it() {
     let error = read(&format!("{link}too_big = \"dropped\"\n"), None).unwrap_err().to_string();
     assert!(error.contains("too_big") && error.contains("silent"), "{error}");
 }
+
+#[test]
+fn a_key_of_a_link_that_each_direction_has_itself_is_refused_and_not_ignored() {
+    let link = "[link.wifi]\nrate = \"2 Mb/s\"\ndown = { loss = \"1 %\", rate = \"3 Mb/s\" }\n";
+    let overridden = |key: &str, value: &str, more: &str| {
+        let text = format!("schema = 1\nduration = \"9 s\"\n{link}{more}\n[[session]]\n");
+        load(&text, "x.toml", None, &[(format!("link.wifi.{key}"), format!("\"{value}\""))])
+            .map_err(|error| error.to_string())
+    };
+    let error = overridden("loss", "5 %", "").unwrap_err();
+    assert!(
+        error.contains("`loss` has no effect, because `down` has its own; expected `down.loss` in its place"),
+        "{error}"
+    );
+    assert!(error.contains("link.wifi.loss"), "it names the override: {error}");
+    // The uplink takes it.
+    assert!(overridden("rate", "9 Mb/s", "").is_ok());
+    let error = overridden("rate", "9 Mb/s", "up = { rate = \"1 Mb/s\" }").unwrap_err();
+    assert!(error.contains("`rate` has no effect, because `up` and `down` have their own"), "{error}");
+    assert!(error.contains("expected `up.rate` and `down.rate` in its place"), "{error}");
+    let error =
+        read("[link.a]\nrtt = \"10 ms\"\nup = { delay = \"1 ms\" }\ndown = { delay = \"2 ms\" }\n", None).unwrap_err();
+    assert!(error.to_string().contains("`rtt` has no effect, because `up` and `down` have their own"), "{error}");
+}
