@@ -4,7 +4,7 @@
 //! written: short forms become tables, the keys of a link or an event become those of its directions, `kernel` becomes the
 //! keys that it stands for, and what is left out but follows from other keys is added.
 
-use super::document::{Entry, Node, Table, Value, parse_value};
+use super::document::{Entry, Node, Origin, Table, Value, parse_value};
 use super::mistake::Mistake;
 use super::short_forms::{KERNELS, open_in};
 use super::tables::DirectionSpec;
@@ -142,21 +142,23 @@ fn concerned(entry: &Entry) -> &'static [&'static str] {
     if entry.key == "loss" { &["down"] } else { &["up", "down"] }
 }
 
-/// Refuses a key of both directions if each of them has its own: an override of it would change nothing.
+/// Refuses an override of a key of both directions that changes nothing, because each of them has its own in the scenario.
 fn require_effect(entry: &Entry, table: &Table) -> Result<(), Mistake> {
+    // An override that replaces a value leaves the key where it was written.
+    let is_override = |entry: &Entry| matches!(entry.node.at, Origin::Override(_));
     let has_own = |direction: &&str| {
-        let own = table.get(direction).and_then(|entry| entry.node.as_table());
-        own.is_some_and(|own| own.get(&entry.key).is_some())
+        let own = table.get(direction).and_then(|entry| entry.node.as_table()).and_then(|own| own.get(&entry.key));
+        own.is_some_and(|own| !is_override(own))
     };
     let concerned = concerned(entry);
-    if !concerned.iter().all(has_own) {
+    if !is_override(entry) || !concerned.iter().all(has_own) {
         return Ok(());
     }
     let join =
         |suffix: &str| concerned.iter().map(|each| format!("`{each}{suffix}`")).collect::<Vec<_>>().join(" and ");
     let own = if concerned.len() == 1 { "has its own" } else { "have their own" };
     let message = format!("`{}` has no effect, because {} {own}", entry.shown(), join(""));
-    Err(Mistake::new(message, format!("{} in its place", join(&format!(".{}", entry.key)))).at(&entry.at))
+    Err(Mistake::new(message, format!("{} in its place", join(&format!(".{}", entry.key)))).at(&entry.node.at))
 }
 
 fn halve_round_trip(table: &mut Table) -> Result<(), Mistake> {

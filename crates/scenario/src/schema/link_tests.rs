@@ -254,25 +254,24 @@ fn endpoints_know_the_mtu_unless_a_link_hides_it() {
 }
 
 #[test]
-fn a_key_of_a_link_that_each_direction_has_itself_is_refused_and_not_ignored() {
-    let link = "[link.wifi]\nrate = \"2 Mb/s\"\ndown = { loss = \"1 %\", rate = \"3 Mb/s\" }\n";
-    let overridden = |key: &str, value: &str, more: &str| {
+fn an_override_that_changes_nothing_because_each_direction_has_its_own_is_refused() {
+    let link = "[link.wifi]\nrate = \"2 Mb/s\"\ndown = { loss = \"1 %\", rate = \"3 Mb/s\", delay = \"4 ms\" }\n";
+    let overridden = |keys: &[(&str, &str)], more: &str| {
         let text = format!("schema = 1\nduration = \"9 s\"\n{link}{more}\n[[session]]\n");
-        load(&text, "x.toml", None, &[(format!("link.wifi.{key}"), format!("\"{value}\""))])
-            .map_err(|error| error.to_string())
+        let keys: Vec<_> =
+            keys.iter().map(|(key, value)| (format!("link.wifi.{key}"), format!("\"{value}\""))).collect();
+        load(&text, "x.toml", None, &keys).map(|_| ()).map_err(|error| error.to_string())
     };
-    let error = overridden("loss", "5 %", "").unwrap_err();
-    assert!(
-        error.contains("`loss` has no effect, because `down` has its own; expected `down.loss` in its place"),
-        "{error}"
-    );
-    assert!(error.contains("link.wifi.loss"), "it names the override: {error}");
-    // The uplink takes it.
-    assert!(overridden("rate", "9 Mb/s", "").is_ok());
-    let error = overridden("rate", "9 Mb/s", "up = { rate = \"1 Mb/s\" }").unwrap_err();
-    assert!(error.contains("`rate` has no effect, because `up` and `down` have their own"), "{error}");
-    assert!(error.contains("expected `up.rate` and `down.rate` in its place"), "{error}");
-    let error =
-        read("[link.a]\nrtt = \"10 ms\"\nup = { delay = \"1 ms\" }\ndown = { delay = \"2 ms\" }\n", None).unwrap_err();
-    assert!(error.to_string().contains("`rtt` has no effect, because `up` and `down` have their own"), "{error}");
+    let up = "up = { rate = \"1 Mb/s\", delay = \"3 ms\" }";
+    for (key, value, more, message) in [
+        ("loss", "5 %", "", "`loss` has no effect, because `down` has its own; expected `down.loss` in its place"),
+        ("rate", "9 Mb/s", up, "`rate` has no effect, because `up` and `down` have their own; expected `up.rate` and"),
+        ("rtt", "9 ms", up, "`rtt` has no effect, because `up` and `down` have their own; expected `up.delay` and"),
+    ] {
+        let error = overridden(&[(key, value)], more).unwrap_err();
+        assert!(error.contains(message) && error.contains(&format!("link.wifi.{key}")), "{error}");
+    }
+    // The uplink takes it; and a later override is nearer on purpose.
+    assert_eq!(overridden(&[("rate", "9 Mb/s")], ""), Ok(()));
+    assert_eq!(overridden(&[("queue", "9 kB"), ("down.queue", "5 kB"), ("up.queue", "4 kB")], ""), Ok(()));
 }
