@@ -11,7 +11,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPo
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
 from threading import Lock
-from typing import Protocol
+from typing import Any, Protocol
 
 from anabranch import _core
 from anabranch.errors import InputError
@@ -39,6 +39,22 @@ class RunFailedError(Exception):
     """A run in another process failed; the message is that process's."""
 
 
+class _Context(multiprocessing.context.SpawnContext):
+    """Starts processes, and keeps them.
+
+    The executor forgets its processes as soon as one of them ends, and how it ended is what a user has to know.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.processes: list[multiprocessing.process.BaseProcess] = []
+
+    def Process(self, *args: Any, **kwargs: Any) -> multiprocessing.process.BaseProcess:  # type: ignore[override]  # noqa: N802
+        process = multiprocessing.context.SpawnProcess(*args, **kwargs)
+        self.processes.append(process)
+        return process
+
+
 class _Pool:
     """Processes that begin when the first run needs one."""
 
@@ -46,19 +62,15 @@ class _Pool:
         self._jobs = jobs
         self._lock = Lock()
         self._executor: ProcessPoolExecutor | None = None
-        self._processes: list[multiprocessing.process.BaseProcess] = []
+        # A copy of this process would have its threads' locks, without the threads that release them.
+        self._context = _Context()
         self.closed = False
 
     def submit(self, run: Run) -> Future[tuple[bytes, str | None]]:
         with self._lock:
             if self._executor is None:
-                # A copy of this process would have its threads' locks, without the threads that release them.
-                context = multiprocessing.get_context("spawn")
-                self._executor = ProcessPoolExecutor(self._jobs, mp_context=context, initializer=_begin)
-            future = self._executor.submit(_make, run)
-            # The executor forgets them when one of them ends, and how it ended is what a user has to know.
-            self._processes = self._processes or list((getattr(self._executor, "_processes", None) or {}).values())
-            return future
+                self._executor = ProcessPoolExecutor(self._jobs, mp_context=self._context, initializer=_begin)
+            return self._executor.submit(_make, run)
 
     def unguarded(self) -> bool:
         """Whether a process ended because the program that it imported sweeps without a guard.
@@ -67,13 +79,13 @@ class _Pool:
         for that code itself, so that this thread may have to wait for it.
         """
         until = time.monotonic() + _EXIT_S
-        while any(process.exitcode is None for process in self._processes) and time.monotonic() < until:
+        while any(process.exitcode is None for process in self._context.processes) and time.monotonic() < until:
             time.sleep(_POLL_S / 10)
-        return any(process.exitcode == _UNGUARDED for process in self._processes)
+        return any(process.exitcode == _UNGUARDED for process in self._context.processes)
 
     def end(self) -> str:
         """How processes ended by themselves: the executor ends the others with SIGTERM."""
-        codes = [process.exitcode for process in self._processes]
+        codes = [process.exitcode for process in self._context.processes]
         own = sorted({code for code in codes if code is not None and code != -signal.SIGTERM})
         said = (f"by signal {-code}" if code < 0 else f"with exit code {code}" for code in own)
         return f" ({', '.join(said)})" if own else ""
@@ -82,9 +94,10 @@ class _Pool:
         self.closed = True
         if self._executor is None:
             return
-        processes = list((getattr(self._executor, "_processes", None) or {}).values())
         self._executor.shutdown(wait=False, cancel_futures=True)
         # Nobody waits for what still runs: all results that are wanted are there.
+        with self._lock:
+            processes = list(self._context.processes)
         for process in processes:
             process.terminate()
         for process in processes:
