@@ -125,6 +125,31 @@ def test_a_capture_that_begins_late_says_what_it_lacks(tmp_path: Path) -> None:
     assert explain_capture(late).first_cause == "loss-random"
 
 
+def test_connections_of_tcp_that_follow_each_other_are_one_session(tmp_path: Path) -> None:
+    keys = {"session.0.paths": ["wifi"], "transport.protocol": "tcp", "link.wifi.loss": "2 %"}
+    whole, alone = b"", []
+    for number in range(2):
+        anabranch.run(TWO, seed=1 + number, set=keys, captures=tmp_path)
+        server = tmp_path / "server.pcapng"
+        alone.append(explain_capture(server))
+        frames = capturefile.read(server)
+        for time, begin, end in zip(frames.time_s.tolist(), frames.ip.tolist(), frames.end.tolist(), strict=True):
+            packet = bytearray(frames.content[begin:end].tobytes())
+            # Each from a port of its own, half a minute after the one before. Sequence numbers begin elsewhere.
+            port = 22 if packet[20:22] == struct.pack(">H", 80) else 20
+            packet[port + 1] += number
+            seconds, part = divmod(round((time + 30 * number) * 10**9), 10**9)
+            whole += struct.pack("<IIII", seconds, part, len(packet), len(packet)) + packet
+    twice = tmp_path / "twice.pcap"
+    twice.write_bytes(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 101) + whole)
+    sessions = connections.read(twice).sessions
+    assert [(each.is_multipath, each.connections, len(each.requests_s)) for each in sessions] == [(False, 2, 2)]
+    both = explain_capture(twice)
+    assert both.due_s == pytest.approx(sum(each.due_s for each in alone), abs=0.1)
+    assert both.useful_share == pytest.approx(sum(each.useful_share for each in alone) / 2, abs=0.02)
+    assert {each.first_cause for each in (both, *alone)} == {"loss-random"}
+
+
 def test_subflows_are_joined_by_their_tokens(tmp_path: Path) -> None:
     file = captured(tmp_path, **{"session.0.count": 2, "session.0.video.size": "200 kB"})
     sessions = connections.read(file).sessions
@@ -155,6 +180,8 @@ def test_the_receivers_capture_and_cut_headers_are_refused(tmp_path: Path) -> No
         explain_capture(tmp_path / "client.pcapng")
     with pytest.raises(InputError, match="there is no session 4; expected one of 0 to 0"):
         explain_capture(server, session=4)
+    with pytest.raises(InputError, match="there is no session -1; expected one of 0 to 0"):
+        explain_capture(server, session=-1)
     frames = capturefile.read(server)
     whole = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 44, 101)
     for begin in frames.ip.tolist():

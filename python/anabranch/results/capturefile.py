@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import mmap
+import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,16 +67,17 @@ def read(file: Path) -> Frames:
         OSError: It cannot be read.
     """
     with file.open("rb") as opened:
-        if not opened.read(1):
-            raise InputError(f"{file}: an empty file; expected a capture (pcap or pcapng)")
-        with mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            try:
-                rows, interfaces = _rows(content)
-            except (struct.error, IndexError, UnicodeDecodeError):
-                raise InputError(f"{file}: the capture ends within a packet, or is damaged") from None
-            if rows is None:
-                raise InputError(f"{file}: no capture; expected the formats pcap or pcapng")
-            whole = np.frombuffer(bytes(content) + bytes(_BEYOND), np.uint8)
+        size = os.fstat(opened.fileno()).st_size
+        whole = np.zeros(size + _BEYOND, np.uint8)
+        content = whole.data[: opened.readinto(whole.data[:size])]
+    if not content:
+        raise InputError(f"{file}: an empty file; expected a capture (pcap or pcapng)")
+    try:
+        rows, interfaces = _rows(content)
+    except (struct.error, IndexError, UnicodeDecodeError):
+        raise InputError(f"{file}: the capture ends within a packet, or is damaged") from None
+    if rows is None:
+        raise InputError(f"{file}: no capture; expected the formats pcap or pcapng")
     table = np.array(rows, np.float64).reshape(-1, 5)
     interface, data, captured, outbound = table[:, 1:].astype(np.int64).T
     links = np.array([each.link for each in interfaces], np.int64)
@@ -101,7 +102,7 @@ _Row = tuple[float, int, int, int, int]
 """Of a packet: seconds, interface, where its data begins, how much of it was captured, whether it was sent."""
 
 
-def _rows(content: mmap.mmap) -> tuple[list[_Row] | None, list[_Interface]]:
+def _rows(content: memoryview) -> tuple[list[_Row] | None, list[_Interface]]:
     if len(content) < _PCAP_HEADER:
         return None, []
     for order in "<>":
@@ -113,7 +114,7 @@ def _rows(content: mmap.mmap) -> tuple[list[_Row] | None, list[_Interface]]:
     return _blocks(content) if struct.unpack_from("<I", content) == (_SECTION,) else (None, [])
 
 
-def _records(content: mmap.mmap, order: str, per_s: float) -> list[_Row]:
+def _records(content: memoryview, order: str, per_s: float) -> list[_Row]:
     rows, at, record = [], _PCAP_HEADER, struct.Struct(f"{order}IIII")
     # The last record may be cut off: the program that wrote it was ended.
     while at + _PCAP_RECORD <= len(content):
@@ -125,7 +126,7 @@ def _records(content: mmap.mmap, order: str, per_s: float) -> list[_Row]:
     return rows
 
 
-def _blocks(content: mmap.mmap) -> tuple[list[_Row], list[_Interface]]:
+def _blocks(content: memoryview) -> tuple[list[_Row], list[_Interface]]:
     rows: list[_Row] = []
     interfaces: list[_Interface] = []
     first, at, order = 0, 0, "<"
@@ -151,7 +152,7 @@ def _blocks(content: mmap.mmap) -> tuple[list[_Row], list[_Interface]]:
     return rows, interfaces
 
 
-def _interface(content: mmap.mmap, at: int, size: int, order: str) -> _Interface:
+def _interface(content: memoryview, at: int, size: int, order: str) -> _Interface:
     (link,) = struct.unpack_from(f"{order}H", content, at + 8)
     name, per_s, place = "", 1e6, at + _INTERFACE_OPTIONS
     while place + 4 <= at + size - 4:
@@ -160,7 +161,7 @@ def _interface(content: mmap.mmap, at: int, size: int, order: str) -> _Interface
             break
         value = content[place + 4 : place + 4 + length]
         if kind == _NAME:
-            name = value.decode()
+            name = bytes(value).decode()
         elif kind == _RESOLUTION:
             # The highest bit says whether it is a power of two.
             per_s = 2.0 ** (value[0] & 0x7F) if value[0] & 0x80 else 10.0 ** value[0]

@@ -127,7 +127,8 @@ class _Reader:
         _, firsts, of = np.unique(low * len(self.names) + high, return_index=True, return_inverse=True)
         order = np.argsort(firsts)
         self.of = np.argsort(order)[of]
-        self.streams = [np.flatnonzero(self.of == number) for number in range(len(order))]
+        by_stream = np.argsort(self.of, kind="stable")
+        self.streams = np.split(by_stream, np.cumsum(np.bincount(self.of))[:-1])
         self.clients = np.array([self._client(stream) for stream in self.streams], np.int64)
 
     def _client(self, stream: Integers) -> int:
@@ -143,7 +144,7 @@ class _Reader:
         connections = self._connections()
         session_of = self._sessions(connections)
         is_sent = np.zeros(len(self.of), np.bool_)
-        members = [[at for at, own in enumerate(session_of) if own == number] for number in range(max(session_of) + 1)]
+        members = _grouped(session_of)
         for streams in members:
             packets = np.concatenate([self.streams[at] for at in streams])
             of_client = self.source[packets] == self.clients[self.of[packets]]
@@ -156,18 +157,20 @@ class _Reader:
 
     def _sessions(self, connections: list[int]) -> list[int]:
         """The number of each stream's session."""
-        last_s: dict[int, float] = {}
-        ends: dict[int, tuple[bytes, int]] = {}
-        session_of: dict[int, int] = {}
-        for number in range(max(connections) + 1):
-            members = [at for at, own in enumerate(connections) if own == number]
+        last_s: list[float] = []
+        by_ends: dict[tuple[bytes, int], list[int]] = {}
+        session_of: list[int] = []
+        for members in _grouped(connections):
             packets = np.sort(np.concatenate([self.streams[at] for at in members]))
             client = int(self.clients[members[0]])
             server = int(self.source[packets[0]] + self.destination[packets[0]]) - client
-            own = self.names[client, :-2].tobytes(), server
-            follows = [each for each, end in ends.items() if end == own and last_s[each] <= self.time_s[packets[0]]]
-            session = follows[-1] if follows else len(ends)
-            ends[session], session_of[number] = own, session
+            own = by_ends.setdefault((self.names[client, :-2].tobytes(), server), [])
+            follows = [each for each in own if last_s[each] <= self.time_s[packets[0]]]
+            if not follows:
+                own.append(len(last_s))
+                last_s.append(0.0)
+            session = follows[-1] if follows else own[-1]
+            session_of.append(session)
             data = packets[self.headers.payload[packets] > 0]
             last_s[session] = float(self.time_s[data[-1] if len(data) else packets[-1]])
         return [session_of[number] for number in connections]
@@ -210,11 +213,10 @@ class _Reader:
         if not len(acks) or (self.headers.is_syn[stream] & (options.capable[stream] >= 0)).any():
             return None
         mine = self._heard(acks)
-        for number in sorted(set(number_of)):
-            members = [self.streams[at] for at, own in enumerate(number_of) if own == number]
-            others = np.sort(np.concatenate(members))
+        for number, members in enumerate(_grouped(number_of) if number_of else []):
+            others = np.sort(np.concatenate([self.streams[at] for at in members]))
             theirs = self._heard(others[options.data_acknowledged[others] >= 0])
-            if any(0 <= abs(int(capture.signed(a - b))) < _SAME_CONNECTION for a in mine for b in theirs):
+            if any(abs(int(capture.signed(a - b))) < _SAME_CONNECTION for a in mine for b in theirs):
                 return number
         return None
 
@@ -293,6 +295,14 @@ class _Reader:
             has_begun=bool(syns.any()),
             backups=np.stack([self.time_s[changes], self.headers.options.backup[changes].astype(np.float64)], axis=1),
         )
+
+
+def _grouped(numbers: list[int]) -> list[list[int]]:
+    """The places of each number, which count from 0."""
+    places: list[list[int]] = [[] for _ in range(max(numbers) + 1)]
+    for place, number in enumerate(numbers):
+        places[number].append(place)
+    return places
 
 
 def _paths(pairs: list[tuple[str, str]]) -> tuple[str, ...]:

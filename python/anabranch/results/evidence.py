@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from anabranch.results import capture, sequence
+from anabranch.results import sequence
 from anabranch.results.capture import Packets
 from anabranch.results.capturefile import Integers, Mask
 from anabranch.results.connections import Session
@@ -26,7 +26,7 @@ That of random losses is a half. Between the two, each loss is judged by itself.
 """
 
 _AT_RECEIVER_S = 0.0005
-"""No link between two machines has a shorter round trip than this in the median, queues included."""
+"""Acknowledgments follow data sooner than this at the receiver, and over hardly any network at the sender."""
 
 _TOO_EARLY = 0.9
 """An acknowledgment within this part of a round trip after a repair is that of the first transmission."""
@@ -66,6 +66,11 @@ class PathEvidence:
         return float(self.rtts_s[:, 1].min()) if len(self.rtts_s) else 0.0
 
     @cached_property
+    def usual_rtt_s(self) -> float:
+        """The median round trip."""
+        return float(np.median(self.rtts_s[:, 1])) if len(self.rtts_s) else 0.0
+
+    @cached_property
     def needless(self) -> Mask:
         """Which segments were sent again although they arrived: twice, or before the repair could be acknowledged."""
         early = self.known_s < self.repaired_s + _TOO_EARLY * self.rtt_s
@@ -93,7 +98,7 @@ class PathEvidence:
     @property
     def is_at_receiver(self) -> bool:
         """At the receiver, acknowledgments follow data at once."""
-        return len(self.rtts_s) > 0 and float(np.median(self.rtts_s[:, 1])) < _AT_RECEIVER_S
+        return len(self.rtts_s) > 0 and self.usual_rtt_s < _AT_RECEIVER_S
 
     @cached_property
     def arrivals(self) -> tuple[Array, Array, Mask]:
@@ -127,8 +132,7 @@ class PathEvidence:
 
     def in_flight(self, at: Array) -> Array:
         """Bytes on their way at instants. What is lost leaves after a round trip."""
-        usual = float(np.median(self.rtts_s[:, 1])) if len(self.rtts_s) else 0.0
-        left = np.where(self.lost, np.minimum(self.known_s, self.sent_s + usual), self.known_s)
+        left = np.where(self.lost, np.minimum(self.known_s, self.sent_s + self.usual_rtt_s), self.known_s)
         order = np.argsort(left)
         sent = np.concatenate([[0.0], np.cumsum(self.sizes)])[np.searchsorted(self.sent_s, at, side="right")]
         gone = np.concatenate([[0.0], np.cumsum(self.sizes[order])])
@@ -145,12 +149,10 @@ class PathEvidence:
         return longer
 
 
-def of_paths(packets: Packets, chosen: Session, number: int) -> list[PathEvidence]:
-    """The paths of a session, each with all its subflows."""
-    captured = _only(packets, number)
+def of_paths(captured: Packets, chosen: Session) -> list[PathEvidence]:
+    """The paths of a session, each with all its subflows, by its packets."""
     own = sequence.of_packets(captured, 1).subflows
-    streams_of_own = sequence.streams_of(captured, np.arange(len(captured.time_s)))
-    duplicates = [sequence.duplicates_of(captured, stream) for stream in streams_of_own]
+    duplicates = [sequence.duplicates_of(captured, stream) for stream in _streams(captured)]
     paths = []
     for name in dict.fromkeys(each.path for each in own):
         subflows = [each for each in own if each.path == name]
@@ -177,11 +179,15 @@ def of_paths(packets: Packets, chosen: Session, number: int) -> list[PathEvidenc
     return paths
 
 
-def _only(packets: Packets, number: int) -> Packets:
+def packets_of(packets: Packets, number: int) -> Packets:
     """The packets of one session, as those of client 0."""
     own = packets.client == number
     arrays = {name: getattr(packets, name)[own] for name in packets.__dataclass_fields__ if name != "paths"}
     return Packets(**{**arrays, "paths": packets.paths, "client": np.zeros(int(own.sum()), np.int64)})
+
+
+def _streams(captured: Packets) -> list[Integers]:
+    return sequence.streams_of(captured, np.arange(len(captured.time_s)))
 
 
 def _segments(subflow: sequence.Subflow, duplicates: Integers) -> tuple[Array, Array, Mask, Array, Array, Mask]:
@@ -228,22 +234,13 @@ class DataEvidence:
     window_ends: Array
 
 
-def of_data(packets: Packets, chosen: Session, number: int) -> DataEvidence:
-    """What the packets say of the data of a session."""
-    own = _only(packets, number)
-    everything = np.arange(len(own.time_s))
-    streams = sequence.streams_of(own, everything)
-    sending = np.flatnonzero(own.is_sent & (own.payload > 0))
-    heard = np.flatnonzero(~own.is_sent & own.has_ack & ~own.is_syn)
-    if chosen.is_multipath:
-        counted = sequence.data_of(own, streams)
-        begins, acks = counted[:, 0], counted[:, 1]
-    else:
-        first = int(own.sequence[sending[0]])
-        begins, acks = capture.unwrapped(own.sequence, first), capture.unwrapped(own.acknowledged, first)
-        begins = begins - begins[sending[0]]
-        acks = capture.signed(own.acknowledged - first)
-    sending, heard = sending[begins[sending] >= 0], heard[acks[heard] >= 0]
+def of_data(own: Packets, chosen: Session) -> DataEvidence:
+    """What the packets of a session say of its data."""
+    streams = _streams(own)
+    counted = sequence.data_of(own, streams) if chosen.is_multipath else sequence.bytes_of(own, streams)
+    begins, acks = counted[:, 0], counted[:, 1]
+    sending = np.flatnonzero(own.is_sent & (own.payload > 0) & (begins >= 0))
+    heard = np.flatnonzero(~own.is_sent & (acks >= 0))
     scales = np.zeros(len(own.time_s), np.int64)
     for stream in streams:
         scales[stream] = sequence.scale_of(own, stream)

@@ -150,6 +150,22 @@ def data_of(packets: Packets, streams: list[Integers]) -> Integers:
     return counted
 
 
+def bytes_of(packets: Packets, streams: list[Integers]) -> Integers:
+    """The same as `data_of` of connections of TCP that follow each other: the bytes of their streams."""
+    counted = np.full((len(packets.time_s), 2), -1)
+    offset = 0
+    for stream in streams:
+        segments, acks, reached = _reached(packets, stream)
+        if not len(segments):
+            continue
+        counted[segments, 0] = offset + capture.unwrapped(
+            packets.sequence[segments], int(packets.sequence[segments[0]])
+        )
+        counted[acks, 1] = offset + np.maximum.accumulate(reached)
+        offset = int((counted[segments, 0] + packets.payload[segments]).max())
+    return counted
+
+
 def _subflows(packets: Packets, session: int, streams: list[Integers], counted: Integers) -> Iterator[Subflow]:
     sent = [stream[packets.is_sent[stream] & (packets.payload[stream] > 0)] for stream in streams]
     copies = _copies(np.sort(np.concatenate(sent)) if sent else np.empty(0, np.int64), counted[:, 0])

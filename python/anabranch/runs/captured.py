@@ -17,7 +17,7 @@ import numpy as np
 
 from anabranch import arguments
 from anabranch.errors import InputError
-from anabranch.results import connections, evidence
+from anabranch.results import connections, evidence, linktime
 from anabranch.results.capturefile import Mask
 from anabranch.results.connections import Session
 from anabranch.results.evidence import DataEvidence, PathEvidence
@@ -56,8 +56,6 @@ _GROWTH = 1.5
 
 _AGAIN = 0.9
 """A window is what it was from this part of it on."""
-
-USEFUL = "useful"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,21 +124,20 @@ def explain_capture(file: str | Path, *, session: int | None = None) -> CaptureE
     sizes = [each.sent_bytes for each in found.sessions]
     if session is None:
         session = int(np.argmax(sizes))
-    if session >= len(sizes):
+    if not 0 <= session < len(sizes):
         raise InputError(f"{place}: there is no session {session}; expected one of 0 to {len(sizes) - 1}")
     if not sizes[session]:
         raise InputError(f"{place}: session {session} carried no data; nothing to explain")
     chosen = found.sessions[session]
-    paths = evidence.of_paths(found.packets, chosen, session)
+    packets = evidence.packets_of(found.packets, session)
+    paths = evidence.of_paths(packets, chosen)
     if not any(np.isfinite(path.known_s).any() for path in paths):
         raise InputError(f"{place}: session {session} has no acknowledgment; the capture has one direction only")
     if all(path.is_at_receiver for path in paths):
         raise InputError(
             f"{place}: the capture seems to be the receiver's; expected one at the end that sends the data"
         )
-    return _explained(
-        (str(place), session, len(sizes)), chosen, paths, evidence.of_data(found.packets, chosen, session)
-    )
+    return _explained((str(place), session, len(sizes)), chosen, paths, evidence.of_data(packets, chosen))
 
 
 # --- The account ----------------------------------------------------------------------------------------------------
@@ -173,8 +170,8 @@ def _explained(
         end_s=end,
         due_s=due,
         possible_bits=possible,
-        useful_share=sum(part.share for part in parts if part.cause == USEFUL),
-        parts=tuple(part for part in parts if part.cause != USEFUL and part.share > 0.0),
+        useful_share=sum(part.share for part in parts if part.cause == linktime.USEFUL),
+        parts=tuple(part for part in parts if part.cause != linktime.USEFUL and part.share > 0.0),
         lacks=tuple(_lacks(chosen)),
     )
 
@@ -214,7 +211,7 @@ class _Slices:
     def account(self) -> dict[str, float]:
         """Seconds by cause."""
         new, copied = self._busy()
-        found = {USEFUL: float(new[self.is_due].sum()), "copies": float(copied[self.is_due].sum())}
+        found = {linktime.USEFUL: float(new[self.is_due].sum()), "copies": float(copied[self.is_due].sum())}
         idle = np.maximum(self.length - new - copied, 0.0)
         left = self.is_due.copy()
         for cause, mask in self._causes():
@@ -246,16 +243,16 @@ class _Slices:
         repairing = np.any([self._repairing(cause) for cause in repairs], axis=0)
         return [
             ("not-joined", self.at < self.path.opened_s),
-            ("link-down", self._outages()),
+            ("link-down", self._outages),
             ("slower-or-shared", self._is_queued()),
             ("loss-outage", self._repairing("loss-outage")),
             ("application", self._unwritten()),
             ("last-bytes", ~self.unsent & ~repairing),
             ("receive-window", self._window_full()),
             ("backup", unused & self._is_backup()),
-            ("scheduler-or-policy", unused & ~self._buffer_full()),
+            ("scheduler-or-policy", unused & ~self._buffer_full),
             *((cause, self._repairing(cause)) for cause in repairs),
-            ("send-buffer", self._buffer_full()),
+            ("send-buffer", self._buffer_full),
             ("last-bytes", ~self.unsent),
             ("idle-decay", self._decayed()),
             ("start-up", self._starting()),
@@ -268,10 +265,11 @@ class _Slices:
         values = np.append(before, steps[:, 1])
         return values[np.searchsorted(steps[:, 0], self.at, side="right")]
 
+    @cached_property
     def _outages(self) -> Mask:
         """Something was on its way, and nothing arrived for long."""
         times, _, _ = self.path.arrivals
-        usual = float(np.median(self.path.rtts_s[:, 1])) if len(self.path.rtts_s) else 0.0
+        usual = self.path.usual_rtt_s
         least = max(_OUTAGE_S, _OUTAGE_ROUND_TRIPS * usual)
         found = np.zeros(len(self.at), np.bool_)
         ends = np.append(times, self.edges[-1] + least)
@@ -295,7 +293,7 @@ class _Slices:
         """
         longer: Mask = self.path.queued_s(self.at) > max(_DEEP_S, self.path.rtt_s / 4)
         most = self.path.flight + 2 * _SEGMENT_BYTES
-        return longer & (self.flight > np.where(self._buffer_full(), most, self.path.flight / 2))
+        return longer & (self.flight > np.where(self._buffer_full, most, self.path.flight / 2))
 
     def _repairing(self, cause: str) -> Mask:
         """From a loss until the flight is what it was before it."""
@@ -307,7 +305,7 @@ class _Slices:
         path = self.path
         found: dict[str, Mask] = {}
         enough = path.flight + _SEGMENT_BYTES
-        outages, ended, target, last = self._outages(), -np.inf, 0.0, 0
+        outages, ended, target, last = self._outages, -np.inf, 0.0, 0
         repaired = np.flatnonzero(np.isfinite(path.repaired_s))
         for segment in repaired[np.argsort(path.repaired_s[repaired], kind="stable")].tolist():
             time = float(path.repaired_s[segment])
@@ -348,6 +346,7 @@ class _Slices:
         first = float(self.flow.window_ends[0, 1])
         return self._at(self.flow.window_ends, first) - self._at(self.flow.sent, 0.0) < _SEGMENT_BYTES
 
+    @cached_property
     def _buffer_full(self) -> Mask:
         """About as much is outstanding as ever, and that is so for much of the time: a window would go on growing."""
         outstanding = self._at(self.flow.sent, 0.0) - self._at(self.flow.acknowledged, 0.0)
