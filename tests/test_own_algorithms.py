@@ -515,6 +515,21 @@ def test_a_breach_is_a_sentence_without_lines_of_the_test_library(
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_breach_has_paces_in_words_and_not_as_rust_writes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    control = (
+        "import random\nimport anabranch\nclass Mine(anabranch.CongestionControl):\n"
+        "    def on_ack(self, ack, window, siblings):\n        window.pacing_rate = random.uniform(1e5, 1e6)\n"
+        "    def on_congestion(self, cause, window, siblings):\n        window.ssthresh = 2\n"
+    )
+    write(tmp_path, "paced", control)
+    fault = _core.check_contract("congestion_control", "paced:Mine", directory=None, cases=20)
+    assert fault is not None
+    assert re.search(r"\(\S+, \S+, [\d.]+ kb/s\) and \(\S+, \S+, [\d.]+ kb/s\); draw from", fault), fault
+
+
 def test_a_path_policy_that_asks_for_a_time_in_the_past_is_told_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,6 @@ use anabranch_stack::breach::require_same;
 use anabranch_stack::connection::Choice;
 use anabranch_stack::external::{self as chosen, Kind};
 use anabranch_stack::options::{OptionError, Options};
-use anabranch_stack::view::Packets;
 use anabranch_stack::{congestion, path_policy, scheduler};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
@@ -55,8 +54,9 @@ pub fn check_contract(
             let make = || chosen::congestion_control(choice, 1).expect("it was made before");
             try_cases(py, cases, &congestion::contract::any_life(), |life| {
                 let [one, other] = [life.lead(make()), life.lead(make())];
-                let words = |(window, threshold, pace): &(Packets, Packets, _)| {
-                    format!("({}, {}, {pace:?})", window.as_f64(), threshold.as_f64())
+                let words = |(window, threshold, pace): &congestion::contract::Set| {
+                    let pace = pace.map_or("no pace".into(), |pace| pace.to_string());
+                    format!("({}, {}, {pace})", window.as_f64(), threshold.as_f64())
                 };
                 match one.into_iter().zip(other).find(|(one, other)| one != other) {
                     None => Ok(()),

@@ -4,12 +4,9 @@ use super::context::seconds;
 use super::control::{Ack, Siblings, Window};
 use super::part::Part;
 use anabranch_events::Note;
-use anabranch_stack::congestion::{self, CongestionControl, LossCause, MIN_SSTHRESH};
+use anabranch_stack::congestion::{self, CongestionControl, LossCause, MIN_SSTHRESH, contract::WINDOWS};
 use anabranch_units::{Duration, Instant};
 use pyo3::prelude::*;
-
-/// The contract of every control: at least one packet, and no more than any network holds.
-const WINDOWS: std::ops::Range<f64> = 1.0..1e7;
 
 /// A congestion control of an author.
 pub(super) struct OwnControl {

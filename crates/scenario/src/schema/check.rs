@@ -276,7 +276,9 @@ fn check_event(
             return if event.cut.is_some() { Ok(()) } else { missing("down", "true or false", checker) };
         }
         (Some(_), Some(_)) => {
-            return checker.wrong(&["event", position, "path"], "an event has both `link` and `path`", "one of them");
+            let remedy =
+                "one of them: leave out `path` to change the link, or `link` to take the client's interface down";
+            return checker.wrong(&["event", position, "path"], "an event has both `link` and `path`", remedy);
         }
         (None, None) => return missing("link", "`link` or `path`: the name of what changes", checker),
     }

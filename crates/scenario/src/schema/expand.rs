@@ -164,7 +164,8 @@ fn require_effect(entry: &Entry, table: &Table) -> Result<(), Mistake> {
 fn halve_round_trip(table: &mut Table) -> Result<(), Mistake> {
     let Some(mut rtt) = table.remove("rtt") else { return Ok(()) };
     if let Some(delay) = table.get("delay") {
-        return Err(Mistake::new("both `rtt` and `delay` are given", "one of them").at(&delay.at));
+        let remedy = "one of them: leave out `delay`, which is half of `rtt` then, or leave out `rtt`";
+        return Err(Mistake::new("both `rtt` and `delay` are given", remedy).at(&delay.at));
     }
     let time: anabranch_units::Duration =
         super::deserialize::from_node(&rtt.node).map_err(|mistake| mistake.in_value("rtt", &rtt.node.at))?;

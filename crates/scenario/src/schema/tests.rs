@@ -191,6 +191,17 @@ fn more_paths_than_a_connection_can_have_subflows_are_refused() {
 }
 
 #[test]
+fn what_excludes_each_other_says_which_of_them_to_leave_out() {
+    let both = r#"[{at = "1 s", link = "wifi", path = "wifi", down = true}]"#;
+    let error = example(&[("event", both)]).unwrap_err();
+    assert!(error.message.contains("both `link` and `path`"), "{error}");
+    assert!(error.expected.contains("leave out `path`") && error.expected.contains("or `link`"), "{error}");
+    let error = example(&[("link.wifi.delay", "5 ms")]).unwrap_err();
+    assert!(error.message.contains("both `rtt` and `delay`"), "{error}");
+    assert!(error.expected.contains("leave out `delay`") && error.expected.contains("leave out `rtt`"), "{error}");
+}
+
+#[test]
 fn an_event_that_makes_a_link_unusable_is_refused_where_it_stands() {
     let (error, line) = broken("down = true", "queue = \"100 B\"");
     // The event's table begins three lines above.

@@ -8,6 +8,9 @@ use proptest::prelude::*;
 /// Payload bytes of a segment.
 const MSS: u32 = 1448;
 
+/// The windows that a control may set, in packets. No path that is simulated holds ten million.
+pub const WINDOWS: core::ops::Range<f64> = 1.0..1e7;
+
 /// What a controller set after an event: window, threshold and pace.
 pub type Set = (Packets, Packets, Option<Bandwidth>);
 
@@ -129,7 +132,8 @@ impl Driver {
             Event::Congestion(cause) => {
                 self.before_reduction = self.window;
                 self.cc.on_congestion(now, cause, &mut self.window, siblings);
-                assert!(self.window.ssthresh.as_f64() >= MIN_SSTHRESH, "{:?}", self.window);
+                let threshold = self.window.ssthresh.as_f64();
+                assert!(threshold >= MIN_SSTHRESH, "the threshold became {threshold} packets");
                 if cause == LossCause::Timeout {
                     self.window.cwnd = Packets::whole(1);
                 } else if !self.cc.governs_itself() {
@@ -162,8 +166,8 @@ impl Driver {
         }
         self.views[0].cwnd = self.window.cwnd;
         self.views[0].ssthresh = self.window.ssthresh;
-        assert!(self.window.cwnd >= Packets::whole(1), "{:?} after {event:?}", self.window);
-        assert!(self.window.cwnd.as_f64() < 1e7, "{:?} after {event:?}", self.window);
+        let window = self.window.cwnd.as_f64();
+        assert!(WINDOWS.contains(&window), "the window became {window} packets after {event:?}");
     }
 
     fn acknowledge(&mut self, event: &Event) {
