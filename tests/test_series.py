@@ -1,8 +1,11 @@
 """A session in intervals, as figures and pages draw it."""
 
 import dataclasses
+import math
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import anabranch
@@ -11,6 +14,7 @@ from anabranch.figures.comparison import Column
 from anabranch.report import timelines
 from anabranch.results import series
 from anabranch.results.recording import Array, PathRecording, SessionRecording
+from anabranch.runs import runfolder
 
 SAMPLE_S = 0.1
 
@@ -84,6 +88,57 @@ def test_lines_of_windows_begin_with_the_first_sample_of_their_subflow(samples: 
     expected = found.state_times_s / SAMPLE_S - 1.0
     np.testing.assert_allclose(wifi[~np.isnan(wifi)], expected[~np.isnan(wifi)])
     assert found.total_window_packets[0] == 0.0
+
+
+@pytest.mark.parametrize("samples", [100, 6000])
+def test_lines_of_windows_begin_with_the_initial_window_when_their_subflow_is_opened(samples: int) -> None:
+    late = samples // 2 + 1
+    # The second subflow of WiFi adds nothing: its window is not the one that is drawn.
+    opened = {"wifi": [[0.03, 4.0], [0.06, 4.0]], "lte": [[(late + 0.4) * SAMPLE_S, 10.0]]}
+    wifi, lte = (
+        dataclasses.replace(path(name, window), opened=np.array(opened[name]))
+        for name, window in (
+            ("wifi", np.full(samples, 20.0)),
+            ("lte", np.where(np.arange(samples) < late, np.nan, 30.0)),
+        )
+    )
+    found = series.of_session(session(samples, wifi, lte))
+    for number, (begin_s, window, sampled) in enumerate(((0.03, 4.0, 20.0), ((late + 0.4) * SAMPLE_S, 10.0, 30.0))):
+        for line in found.paths[number].window_packets:
+            first = np.flatnonzero(~np.isnan(line))[0]
+            assert found.state_times_s[first] == pytest.approx(begin_s)
+            assert line[first] == window
+            # From the first sample on, the line is as without an opening.
+            assert set(line[first + 1 :].tolist()) == {sampled}
+        # A round trip is known from the first sample on.
+        known = found.state_times_s[~np.isnan(found.paths[number].srtt_s)]
+        assert known[0] == pytest.approx(math.ceil(begin_s / SAMPLE_S) * SAMPLE_S)
+    at = {
+        float(np.round(at, 3)): total for at, total in zip(found.state_times_s, found.total_window_packets, strict=True)
+    }
+    assert (at[0.03], at[round((late + 0.4) * SAMPLE_S, 3)]) == (4.0, 30.0)
+
+
+def test_a_subflow_that_is_closed_before_its_first_sample_is_not_drawn() -> None:
+    wifi = dataclasses.replace(path("wifi", np.full(100, np.nan)), opened=np.array([[0.03, 10.0]]))
+    found = series.of_session(session(100, wifi))
+    assert np.isnan(found.paths[0].window_packets[0]).all()
+
+
+def test_the_window_of_a_run_begins_at_its_opening_also_from_its_folder(tmp_path: Path) -> None:
+    run = anabranch.run("sticky/base", set={"duration": "20 s", "transport.initial_window": 7}, events=True)
+    opened = run.events.filter((pl.col("event") == "subflow-opened") & (pl.col("source") == "session 0/server")).select(
+        "path", "time_s"
+    )
+    assert opened.height == 3
+    run.save(tmp_path / "run")
+    kept = runfolder.read(tmp_path / "run").recording.sessions[0]
+    for recorded in (run.recording.sessions[0], kept):
+        found = series.of_session(recorded)
+        for name, at in opened.rows():
+            line = next(each.window_packets[0] for each in found.paths if each.name == name)
+            first = np.flatnonzero(~np.isnan(line))[0]
+            assert (found.state_times_s[first], line[first]) == (at, 7.0)
 
 
 def test_a_subflow_that_comes_back_begins_again_and_is_absent_in_between() -> None:

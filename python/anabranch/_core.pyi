@@ -691,6 +691,7 @@ class _Path(TypedDict):
     cwnd_packets: NDArray[np.float32]
     srtt_s: NDArray[np.float32]
     disabled: NDArray[np.float64]  # Beginning and end, two columns.
+    opened: NDArray[np.float64]  # When each subflow was opened, and its window then, two columns.
 
 class _Session(TypedDict):
     name: str

@@ -149,7 +149,10 @@ impl Observer {
         };
         let video = if let Content::Dash(video) = &flow.content { Some(video.clone()) } else { None };
         let path_name = |path: &usize| scenario.paths[*path].name.clone();
-        let recorder = || Recorder::new(flow.name.clone(), flow.paths.iter().map(path_name), flow.start);
+        let recorder = || {
+            Recorder::new(flow.name.clone(), flow.paths.iter().map(path_name), flow.start)
+                .with_initial_window(flow.transport.initial_window)
+        };
         Observer {
             name: flow.name.clone(),
             start: flow.start,
@@ -210,7 +213,7 @@ impl Observer {
                 }
             }
             match *event {
-                TransportEvent::SubflowOpened { subflow, path, .. } => self.note_path(subflow, path),
+                TransportEvent::SubflowOpened { subflow, path, .. } => self.opened(at, subflow, path),
                 TransportEvent::PathSwitched { any: true, .. } => {
                     if let Some(recorder) = &mut self.recorder {
                         recorder.path_switch();
@@ -353,12 +356,17 @@ impl Observer {
         (self.recorder.map(|recorder| recorder.finish(end)), self.rows.map_or_else(Vec::new, |rows| rows.list))
     }
 
-    fn note_path(&mut self, subflow: SubflowId, path: PathId) {
+    fn opened(&mut self, at: Instant, subflow: SubflowId, path: PathId) {
         let index = subflow.index();
         if self.subflow_paths.len() <= index {
             self.subflow_paths.resize(index + 1, None);
         }
-        self.subflow_paths[index] = self.paths.iter().position(|own| *own == path);
+        let path = self.paths.iter().position(|own| *own == path);
+        self.subflow_paths[index] = path;
+        // The window of another sender is known from its first sample on.
+        if let (Some(path), Some(recorder), true) = (path, &mut self.recorder, self.observed.sender) {
+            recorder.open(at, path);
+        }
     }
 
     /// The position of a subflow's path among the session's.

@@ -101,6 +101,8 @@ pub struct PathRecording {
     pub srtt_s: Vec<f32>,
     /// Beginning and end of each span in which the path policy forbade new data on it.
     pub disabled: Vec<(f64, f64)>,
+    /// When each subflow of a sender that is ours was opened on it, and with which window in packets: samples begin later.
+    pub opened: Vec<(f64, f64)>,
 }
 
 /// The name of a number that an algorithm emitted, and the path that it is about.
@@ -124,6 +126,8 @@ pub(crate) struct Recorder {
     on_screen: Option<(Instant, u16)>,
     /// By path, since when it is forbidden.
     disabled_since: Vec<Option<Instant>>,
+    /// In packets.
+    initial_window: f64,
     /// Instants in seconds, and numbers.
     notes: BTreeMap<NoteKey, Vec<(f64, f64)>>,
 }
@@ -145,6 +149,13 @@ impl Recorder {
         self
     }
 
+    /// The windows of its subflows begin with so many packets.
+    #[must_use]
+    pub fn with_initial_window(mut self, packets: u32) -> Self {
+        self.initial_window = f64::from(packets);
+        self
+    }
+
     /// Another media segment came on screen.
     pub fn show(&mut self, at: Instant, representation: u16) {
         if self.on_screen.is_none_or(|(_, before)| before != representation) {
@@ -162,6 +173,11 @@ impl Recorder {
             bitrate_bps: representation.bitrate as f64,
             resolution: representation.resolution.map_or((0, 0), |r| (r.width, r.height)),
         });
+    }
+
+    /// A subflow was opened on a path, with the initial window.
+    pub fn open(&mut self, at: Instant, path: usize) {
+        self.session.paths[path].opened.push((at.as_secs_f64(), self.initial_window));
     }
 
     /// The path policy forbade new data on a path, or allowed it again.
@@ -296,6 +312,18 @@ mod tests {
         assert_eq!(s.paths[0].cwnd_packets, [10.0, 11.0, 12.0]);
         assert!(s.paths[1].throughput_bps.iter().all(|x| x.is_nan()));
         assert_eq!(s.time_s, [0.1, 0.2, 0.3]);
+    }
+
+    #[test]
+    fn an_opened_subflow_has_the_initial_window_before_its_first_sample() {
+        let mut r = Recorder::new("s".into(), ["a".to_string(), "b".to_string()], at(0)).with_initial_window(4);
+        r.open(at(45), 0);
+        r.begin(at(100));
+        r.sample(0, 0, 9.0, Duration::from_millis(50), 1_000);
+        r.open(at(130), 1);
+        let s = r.finish(at(200));
+        assert_eq!((&s.paths[0].opened, &s.paths[1].opened), (&vec![(0.045, 4.0)], &vec![(0.13, 4.0)]));
+        assert_eq!(s.paths[0].cwnd_packets, [9.0]);
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn convert_session<'py>(py: Python<'py>, session: &SessionRecording) -> PyResult
     dict.set_item("buffer_s", session.buffer_s.to_pyarray(py))?;
     dict.set_item("discards", session.discards.to_pyarray(py))?;
     dict.set_item("path_switches", session.path_switches.to_pyarray(py))?;
-    dict.set_item("stalls", spans(py, &session.stalls)?)?;
+    dict.set_item("stalls", pairs(py, &session.stalls)?)?;
     dict.set_item("underflows", session.underflows.to_pyarray(py))?;
     dict.set_item("paths", paths)?;
     dict.set_item("notes", session.notes.iter().map(|notes| convert_notes(py, notes)).collect::<Vec<_>>())?;
@@ -95,7 +95,8 @@ fn convert_path<'py>(py: Python<'py>, path: &PathRecording) -> PyResult<Bound<'p
     dict.set_item("capacity_bps", path.capacity_bps.to_pyarray(py))?;
     dict.set_item("cwnd_packets", path.cwnd_packets.to_pyarray(py))?;
     dict.set_item("srtt_s", path.srtt_s.to_pyarray(py))?;
-    dict.set_item("disabled", spans(py, &path.disabled)?)?;
+    dict.set_item("disabled", pairs(py, &path.disabled)?)?;
+    dict.set_item("opened", pairs(py, &path.opened)?)?;
     Ok(dict)
 }
 
@@ -106,9 +107,9 @@ fn convert_notes<'py>(py: Python<'py>, notes: &'py NoteSeries) -> Notes<'py> {
     (&notes.name, notes.path.as_deref(), notes.time_s.to_pyarray(py), notes.value.to_pyarray(py))
 }
 
-/// Beginnings and ends as an array of two columns.
-fn spans<'py>(py: Python<'py>, spans: &[(f64, f64)]) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    let rows: Vec<Vec<f64>> = spans.iter().map(|(begin, end)| vec![*begin, *end]).collect();
+/// Pairs, such as beginnings and ends, as an array of two columns.
+fn pairs<'py>(py: Python<'py>, pairs: &[(f64, f64)]) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let rows: Vec<Vec<f64>> = pairs.iter().map(|(first, second)| vec![*first, *second]).collect();
     Ok(PyArray2::from_vec2(py, &rows)?)
 }
 

@@ -29,6 +29,8 @@ class PathRecording:
         disabled_s: Beginning and end of each span in which the path policy forbade new data, shape (n, 2).
         capacity_bps: The mean rate that the path's slowest downlink allowed since the previous sample, headers
             included: infinite without a limit, not a number where an older version recorded none.
+        opened: When each subflow was opened, in seconds since the run began, and its window then in packets, shape
+            (n, 2); empty where another sender was observed, or an older version recorded none.
     """
 
     path: str
@@ -37,6 +39,7 @@ class PathRecording:
     srtt_s: Array
     disabled_s: Array = field(default_factory=lambda: np.empty((0, 2)))
     capacity_bps: Array = field(default_factory=lambda: np.empty(0))
+    opened: Array = field(default_factory=lambda: np.empty((0, 2)))
 
     def __post_init__(self) -> None:
         """Fills in the capacity where it is not known."""
@@ -111,19 +114,21 @@ class SessionRecording:
         """Whether something is played, rather than only downloaded."""
         return not bool(np.isnan(self.buffer_s).all())
 
+    @staticmethod
+    def usable(path: PathRecording, times_s: Array, windows: Array) -> Array:
+        """Windows of a path at some instants, zero where the path policy forbade new data on it."""
+        usable = windows.copy()
+        for begin, end in path.disabled_s.tolist():
+            usable[(times_s >= begin) & (times_s < end) & ~np.isnan(windows)] = 0.0
+        return usable
+
     @property
     def total_window_packets(self) -> Array:
         """The sum of the windows of those paths that may carry new data; not a number while none has a window."""
-        windows = np.stack([self._usable_window(path) for path in self.paths])
+        windows = np.stack([self.usable(path, self.times_s, path.cwnd_packets) for path in self.paths])
         total: Array = np.nansum(windows, axis=0)
         total[np.isnan(windows).all(axis=0)] = np.nan
         return total
-
-    def _usable_window(self, path: PathRecording) -> Array:
-        window = path.cwnd_packets.copy()
-        for begin, end in path.disabled_s.tolist():
-            window[(self.times_s >= begin) & (self.times_s < end) & ~np.isnan(window)] = 0.0
-        return window
 
     @property
     def interval_s(self) -> float:
@@ -169,6 +174,7 @@ def of_outcome(outcome: _core.Outcome) -> Recording:
                 srtt_s=path["srtt_s"].astype(np.float64),
                 disabled_s=path["disabled"].reshape(-1, 2),
                 capacity_bps=path["capacity_bps"].astype(np.float64),
+                opened=path["opened"].reshape(-1, 2),
             )
             for path in columns["paths"]
         ]
@@ -220,7 +226,8 @@ def incidents_frame(recording: Recording) -> pl.DataFrame:
     """What happened, as a table: one row each, with its beginning and end.
 
     The kinds: ``stall``, ``underflow``, ``scenario`` (``text``: what happened to the network), ``disabled`` (``text``:
-    the path that the policy forbade), ``shown`` (``text``: the resolution on screen, ``value``: its bitrate in bit/s).
+    the path that the policy forbade), ``opened`` (``text``: the path of a new subflow, ``value``: its window in
+    packets), ``shown`` (``text``: the resolution on screen, ``value``: its bitrate in bit/s).
     """
     import polars as pl
 
@@ -230,6 +237,7 @@ def incidents_frame(recording: Recording) -> pl.DataFrame:
         rows += [(session.name, "underflow", at, at, None, None) for at in session.underflows_s.tolist()]
         for path in session.paths:
             rows += [(session.name, "disabled", begin, end, path.path, None) for begin, end in path.disabled_s.tolist()]
+            rows += [(session.name, "opened", at, at, path.path, window) for at, window in path.opened.tolist()]
         rows += [(session.name, "shown", s.begin_s, s.end_s, s.resolution, s.bitrate_bps) for s in session.shown]
     rows += [(None, "scenario", mark.at_s, mark.at_s, mark.text, None) for mark in recording.marks]
     schema = {
@@ -273,8 +281,8 @@ def of_frames(samples: pl.DataFrame, incidents: pl.DataFrame, notes: pl.DataFram
     sessions = []
     for (name,), rows in samples.group_by("session", maintain_order=True):
         own = incidents.filter(pl.col("session") == name)
-        stalls = _spans(own.filter(pl.col("kind") == "stall"))
-        disabled = own.filter(pl.col("kind") == "disabled")
+        stalls = _pairs(own.filter(pl.col("kind") == "stall"), "begin_s", "end_s")
+        disabled, opened = (own.filter(pl.col("kind") == kind) for kind in ("disabled", "opened"))
         shown = own.filter(pl.col("kind") == "shown").select("begin_s", "end_s", "value", "text")
         suffix = f".{_PER_PATH[0]}"
         names = [c.removesuffix(suffix) for c in rows.columns if c.endswith(suffix) and rows[c].null_count() == 0]
@@ -287,7 +295,8 @@ def of_frames(samples: pl.DataFrame, incidents: pl.DataFrame, notes: pl.DataFram
                         p,
                         # Run folders of older versions lack the capacity.
                         **{c: rows[f"{p}.{c}"].to_numpy() for c in _PER_PATH if f"{p}.{c}" in rows.columns},
-                        disabled_s=_spans(disabled.filter(pl.col("text") == p)),
+                        disabled_s=_pairs(disabled.filter(pl.col("text") == p), "begin_s", "end_s"),
+                        opened=_pairs(opened.filter(pl.col("text") == p), "begin_s", "value"),
                     )
                     for p in names
                 ),
@@ -304,7 +313,7 @@ def of_frames(samples: pl.DataFrame, incidents: pl.DataFrame, notes: pl.DataFram
     return Recording(tuple(sessions), tuple(Mark(at, text) for at, text in marks))
 
 
-def _spans(rows: pl.DataFrame) -> Array:
-    """Beginnings and ends as an array of two columns."""
-    spans: Array = rows.select("begin_s", "end_s").to_numpy().reshape(-1, 2)
-    return spans
+def _pairs(rows: pl.DataFrame, *columns: str) -> Array:
+    """Two columns, such as beginnings and ends, as an array."""
+    pairs: Array = rows.select(columns).to_numpy().reshape(-1, 2)
+    return pairs

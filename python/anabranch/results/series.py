@@ -23,6 +23,7 @@ _THROUGHPUT_S = 1.0
 _THROUGHPUT_PART = 0.05
 _ROUNDING = 1e-9
 _STEPS = (1, 2, 5)
+_NEVER: Array = np.empty((0, 2))
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,9 @@ class SessionSeries:
         width_s: The length of an interval.
         averaged_s: Over how long throughput is averaged: some intervals around each, in a run of less than 200 s.
         middles_s: The middle of each interval, in seconds since the run began.
-        state_times_s: The instants of windows and round trips: the mean of those of each interval's samples, and the
-            first sample of each subflow, so that its lines begin where it does and not half an interval later.
+        state_times_s: The instants of windows and round trips: the mean of those of each interval's samples, the first
+            sample of each subflow, and before it the opening of the subflow, so that lines begin where it does and not
+            half an interval later.
         paths: What each path carried.
         total_window_packets: The sum of the windows of those paths that may carry new data, at `state_times_s`.
         buffer_s: Playing time ahead of the viewer.
@@ -124,7 +126,7 @@ def of_session(
         middles_s=grid.middles_s,
         state_times_s=grid.state_times_s,
         paths=tuple(_path(grid, path) for path in recording.paths),
-        total_window_packets=grid.state(recording.total_window_packets, _mean),
+        total_window_packets=grid.state(recording.total_window_packets, _mean, _total_at_openings(grid, recording)),
         buffer_s=grid.means(recording.buffer_s),
         discards_per_s=grid.means(recording.discards) * per_second,
         switches_per_s=grid.means(recording.path_switches) * per_second,
@@ -133,14 +135,15 @@ def of_session(
 
 
 def _path(grid: _Grid, path: PathRecording) -> PathSeries:
+    opened = _openings(grid.times_s, path)
     return PathSeries(
         name=path.path,
         throughput_bps=grid.throughput(path.throughput_bps),
         capacity_bps=grid.means(np.where(np.isfinite(path.capacity_bps), path.capacity_bps, np.nan)),
         window_packets=(
-            grid.state(path.cwnd_packets, _mean),
-            grid.state(path.cwnd_packets, _lowest),
-            grid.state(path.cwnd_packets, _highest),
+            grid.state(path.cwnd_packets, _mean, opened),
+            grid.state(path.cwnd_packets, _lowest, opened),
+            grid.state(path.cwnd_packets, _highest, opened),
         ),
         srtt_s=grid.state(path.srtt_s, _mean),
         disabled_s=path.disabled_s,
@@ -180,7 +183,8 @@ class _Grid:
         begins = np.unique(np.concatenate([np.empty(0, np.int64), *(_begins(p.cwnd_packets) for p in recording.paths)]))
         # Rounding must not make two instants of one.
         begins = begins[times[begins] < instants[begins // per_interval] - sample / 4.0]
-        state_times = np.union1d(instants, times[begins])
+        openings = [_openings(times, path)[:, 0] for path in recording.paths]
+        state_times = np.union1d(instants, np.concatenate([times[begins], *openings]))
         return cls(times, per_interval, middles, begins, np.searchsorted(state_times, instants), state_times)
 
     @property
@@ -212,21 +216,61 @@ class _Grid:
         """The mean of each interval's numbers; not a number where it has none."""
         return _mean(self.rows(values))
 
-    def state(self, values: Array, of_rows: Callable[[Array], Array]) -> Array:
+    def state(self, values: Array, of_rows: Callable[[Array], Array], opened: Array = _NEVER) -> Array:
         """A state at `state_times_s`: of each interval what a function makes of it, and before that its first sample.
 
         Where another subflow begins, the line goes straight on.
+
+        Args:
+            values: The samples.
+            of_rows: The function, of one row per interval.
+            opened: Instants before the first sample at which the state is known, and what it was, shape (n, 2).
         """
         line = np.full(len(self.state_times_s), np.nan)
         line[self.states] = of_rows(self.rows(values))
         own = np.intersect1d(self.begins, _begins(values))
         line[np.searchsorted(self.state_times_s, self.times_s[own])] = values[own]
-        others = np.setdiff1d(self.begins, own)
-        others = others[~np.isnan(values[others])]
-        places, known = np.searchsorted(self.state_times_s, self.times_s[others]), ~np.isnan(line)
-        if len(places) and known.any():
-            line[places] = np.interp(self.times_s[others], self.state_times_s[known], line[known])
+        line[np.searchsorted(self.state_times_s, opened[:, 0])] = opened[:, 1]
+        known = ~np.isnan(line)
+        between = self._others(values, opened[:, 0])
+        if len(between) and known.any():
+            line[between] = np.interp(self.state_times_s[between], self.state_times_s[known], line[known])
         return line
+
+    def _others(self, values: Array, opened_s: Array) -> NDArray[np.int64]:
+        """The places at which only other subflows begin while this state lasts."""
+        places = np.setdiff1d(np.arange(len(self.state_times_s)), self.states)
+        at = self.state_times_s[places]
+        places, at = places[~np.isin(at, opened_s)], at[~np.isin(at, opened_s)]
+        after, known = np.searchsorted(self.times_s, at), ~np.isnan(values)
+        lasts = np.concatenate([[False], known])[after]
+        for opened in opened_s.tolist():
+            lasts |= (at > opened) & (after == np.searchsorted(self.times_s, opened))
+        between: NDArray[np.int64] = places[known[after] & lasts]
+        return between
+
+
+def _openings(times_s: Array, path: PathRecording) -> Array:
+    """When subflows were opened before the first sample of the path's window, and with which, shape (n, 2)."""
+    rows = []
+    for begin in _begins(path.cwnd_packets).tolist():
+        last = times_s[begin - 1] if begin else -np.inf
+        before = path.opened[(path.opened[:, 0] > last) & (path.opened[:, 0] < times_s[begin])]
+        # Of several subflows, the window is that of the one that was there first.
+        rows += before[:1].tolist()
+    return np.array(rows).reshape(-1, 2)
+
+
+def _total_at_openings(grid: _Grid, recording: SessionRecording) -> Array:
+    """The sum of the windows of those paths that may carry new data, when subflows were opened, shape (n, 2)."""
+    openings = [_openings(grid.times_s, path) for path in recording.paths]
+    instants = np.unique(np.concatenate([_NEVER, *openings])[:, 0])
+    places = np.searchsorted(grid.state_times_s, instants)
+    total = np.zeros(len(instants))
+    for path, opened in zip(recording.paths, openings, strict=True):
+        windows = grid.state(path.cwnd_packets, _mean, opened)[places]
+        total += np.nan_to_num(recording.usable(path, instants, windows))
+    return np.stack([instants, total], axis=1)
 
 
 def _samples_per_interval(samples: int, most: int) -> int:
