@@ -177,6 +177,19 @@ def test_recordings_take_the_keys_of_a_recorded_rate(write: Write, tmp_path: Pat
     assert resolved["link"]["wifi"]["down"]["rate"]["rate_column"] == 2
 
 
+@pytest.mark.parametrize("key", ["link.lte.rate", '"link.lte.rate"'])
+def test_a_recording_that_is_wrong_is_named_where_its_link_is_written(write: Write, tmp_path: Path, key: str) -> None:
+    (tmp_path / "a_wifi.csv").write_text("t,mbps\n0,1\n", encoding="utf-8")
+    (tmp_path / "a_lte.csv").write_text("1,1000\n2,3000\n", encoding="utf-8")
+    text = HEAD + f'[traces]\nlink.wifi.rate = "*_wifi.csv"\n{key} = "*_lte.csv"\n'
+    text += '[vary]\ntransport.scheduler = ["min-rtt", "ecf"]\n'
+    with pytest.raises(InputError) as refused:
+        sweep.Experiment.of(plan.load(write(text)))
+    line = text.splitlines().index(f'{key} = "*_lte.csv"') + 1
+    assert str(refused.value).startswith(f"{tmp_path / 'plan.toml'}:{line}: "), refused.value
+    assert "a_lte.csv" in str(refused.value)
+
+
 def test_the_key_of_a_run_is_its_content(write: Write, tmp_path: Path) -> None:
     (tmp_path / "a_wifi.csv").write_text("t,mbps\n0,1\n1,3\n", encoding="utf-8")
     text = HEAD + '[traces]\nlink.wifi.rate = "*_wifi.csv"\n'

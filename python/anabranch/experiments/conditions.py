@@ -12,6 +12,7 @@ from pathlib import Path
 from anabranch import _core
 from anabranch.errors import InputError
 from anabranch.experiments import keys, variation
+from anabranch.experiments.document import Way
 from anabranch.experiments.engines import KERNEL, SIMULATION, Engine
 from anabranch.experiments.plan import Plan
 from anabranch.experiments.variation import Label, Point, with_seed
@@ -142,7 +143,7 @@ def check(plan: Plan) -> None:
         for point in axis.points:
             # A key may exist only in the scenario or the table that another axis names.
             points = (*first[:position], point, *first[position + 1 :])
-            _try(plan, point.way, point.scenario or scenario, _overrides(plan, points))
+            _try(plan, point.way, point.scenario or scenario, _overrides(plan, points), points)
     for draw in plan.draws:
         _try(plan, ("traces",), scenario, (*_overrides(plan, first), (draw.key, f"{draw.low:.12g}")))
 
@@ -152,7 +153,7 @@ def _check_given(plan: Plan, scenario: str, first: Sequence[Point]) -> None:
     if not plan.given:
         return
     # What the file says comes first, at its place.
-    _try(plan, first[0].way if first else ("scenario",), scenario, _overrides(replace(plan, given=()), first))
+    _try(plan, first[0].way if first else ("scenario",), scenario, _overrides(replace(plan, given=()), first), first)
     with suppress(InputError, OSError):
         # Values may need each other; where they do not go together, the first one that is wrong is named below.
         _load(scenario, with_seed(_overrides(plan, first), plan.seeds[0]), plan.folder)
@@ -166,11 +167,23 @@ def _check_given(plan: Plan, scenario: str, first: Sequence[Point]) -> None:
             raise InputError(f"--set {key}={value}: {error}") from error
 
 
-def _try(plan: Plan, way: tuple[str, ...], scenario: str, overrides: Overrides) -> None:
+def _try(plan: Plan, way: Way, scenario: str, overrides: Overrides, points: Sequence[Point] = ()) -> None:
+    """Reads the scenario with overrides; a mistake is in the one of these points that it names, or at the way."""
     try:
         _load(scenario, with_seed(overrides, plan.seeds[0]), plan.folder)
     except (InputError, OSError) as error:
-        raise plan.document.mistake(way, str(error)) from error
+        raise plan.document.mistake(_culprit(plan, points, str(error)) or way, str(error)) from error
+
+
+def _culprit(plan: Plan, points: Sequence[Point], message: str) -> Way | None:
+    """Where the value is written that a message of the reader of scenarios names, if it is one of these points."""
+    for point in points:
+        for key, _ in point.overrides:
+            if message.startswith(f"--set {key}="):
+                # The text has a dotted key or tables in tables; what is not there has the line of the table around it.
+                ways = ((*point.way, key), (*point.way, *key.split(".")))
+                return max(ways, key=lambda way: plan.document.line(way) or 0)
+    return None
 
 
 def _overrides(plan: Plan, points: Sequence[Point]) -> Overrides:
