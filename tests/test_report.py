@@ -875,6 +875,37 @@ def test_the_first_columns_stay_on_a_phone(opened: Open, tmp_path: Path) -> None
     assert after["x"] >= 0
 
 
+@pytest.mark.parametrize(("second", "stays"), [("lia", 2), ("a_control_with_a_very_long_name_of_its_own", 1)])
+def test_what_a_row_is_stays_beside_its_numbers_on_a_phone(
+    opened: Open, tmp_path: Path, second: str, stays: int
+) -> None:
+    heads = [document.Column("scheduler"), document.Column("congestion control")]
+    heads += [document.Column(f"metric {i}", "kb/s", number=True) for i in range(7)]
+    rows: list[list[str | document.Mark]] = [
+        [first, second, *["3021 ± 781"] * 7, document.Mark("undecided, +5625 networks", "open")]
+        for first in ("min-rtt", "redundant")
+    ]
+    grid = document.Grid([*heads, document.Column("verdict")], rows, "Means")
+    made = report.Report("wide", "How wide?", sections=[document.Section("Conditions", [grid])])
+    page = opened(width=390, file=report.write(made, tmp_path / "wide.html"))
+    box = page.locator(".scroll")
+    assert box.get_attribute("data-stay") == str(stays)
+    lefts = "each => [...each.querySelector('tbody tr').cells].map(cell => cell.getBoundingClientRect().left)"
+    before = box.evaluate(lefts)
+    box.evaluate("each => each.scrollLeft = 10000")
+    page.wait_for_timeout(50)
+    after, room = box.evaluate(lefts), box.bounding_box()
+    assert room
+    assert after[:stays] == pytest.approx(before[:stays], abs=1)
+    # The next column went below those that stay, and at least half of the box is left for what scrolls.
+    assert after[stays] < before[stays] - 100
+    assert before[stays] <= room["x"] + room["width"] / 2 + 1
+    verdict = page.locator("tbody td:last-child .mark").first.bounding_box()
+    assert verdict
+    assert verdict["x"] + verdict["width"] <= room["x"] + room["width"] + 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_a_row_opens_its_timeline_and_its_command(opened: Open) -> None:
     page = opened()
     button = page.locator(".open.has").first

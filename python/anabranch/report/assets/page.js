@@ -33,6 +33,24 @@
   });
   label();
 
+  // The columns with which a table begins, before its numbers, say what a row is. The first one stays where the table is wider than its
+  // box, and those beside it as far as half of the box is left for numbers.
+  const LEFT = ["", "--second", "--third", "--fourth"];
+  function stay(box) {
+    const [heads] = box.querySelector("thead").rows;
+    const opens = box.querySelector("table").classList.contains("sessions");
+    let stays = 0, left = 0;
+    for (const head of heads.cells) {
+      const least = opens ? 2 : 1;
+      if (stays === LEFT.length || head.classList.contains("number")) break;
+      if (stays >= least && left + head.offsetWidth > box.clientWidth / 2) break;
+      if (stays) box.style.setProperty(LEFT[stays], `${left}px`);
+      left += head.offsetWidth;
+      stays += 1;
+    }
+    box.dataset.stay = Math.max(1, stays);
+  }
+
   function draw(figure) {
     near.unobserve(figure);
     if (figure.dataset.drawn) return;
@@ -76,5 +94,10 @@
   // The table first: charts ask it for what they link to.
   if (data.sessions) new sessions.Table(document.getElementById("table"), data.sessions, data.timelines);
   figures.forEach((figure) => near.observe(figure));
+  const widths = new ResizeObserver((entries) => entries.forEach(({ target }) => stay(target.closest(".scroll"))));
+  for (const table of document.querySelectorAll(".scroll > table")) {
+    widths.observe(table);
+    widths.observe(table.parentElement);
+  }
   root.dataset.ready = "true";
 })();
