@@ -129,4 +129,6 @@ def test_another_viewer_is_chosen_by_number(anabranch: Run, scenario: Path) -> N
 
 
 def test_one_run_is_no_comparison(anabranch: Run, two: Path) -> None:
-    assert anabranch("compare", two / "runs" / "one").returncode == 2
+    alone = anabranch("compare", two / "runs" / "one")
+    assert alone.returncode == 2
+    assert alone.stderr == "error: one folder or table given; expected 2 to 6 of runs, or of sweeps\n"

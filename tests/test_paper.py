@@ -109,6 +109,8 @@ def test_the_command_makes_a_folder_that_the_other_one_executes(tmp_path: Path, 
         "sessions.toml",
         "text.md",
     ]
+    spaced = anabranch("paper", "new", "my own")
+    assert "execute it: anabranch reproduce 'my own' --sensitivity --out 'my own-report'\n" in spaced.stdout
     again = anabranch("paper", "new", str(tmp_path / "mine"))
     assert again.returncode == 2
     assert "exists already" in again.stderr

@@ -184,6 +184,8 @@ def test_the_note_says_which_sessions_have_timelines() -> None:
         "15 of 105 sessions open their timeline. For each value of scheduler they are the session with the"
     )
     assert "and so on" not in said
+    said = selection.note(15, 105, ["scheduler", "control", "loss"], "stall time")
+    assert "For each combination of scheduler, control and loss they are the session" in said
     assert selection.note(15, 105, [], None) == (
         "15 of 105 sessions open their timeline. The command in any other row makes the timeline of its session."
     )
@@ -890,7 +892,7 @@ def test_what_a_row_is_stays_beside_its_numbers_on_a_phone(
     page = opened(width=390, file=report.write(made, tmp_path / "wide.html"))
     box = page.locator(".scroll")
     assert box.get_attribute("data-stay") == str(stays)
-    lefts = "each => [...each.querySelector('tbody tr').cells].map(cell => cell.getBoundingClientRect().left)"
+    lefts = "box => [...box.querySelector('tbody tr').children].map(each => each.getBoundingClientRect().left)"
     before = box.evaluate(lefts)
     box.evaluate("each => each.scrollLeft = 10000")
     page.wait_for_timeout(50)

@@ -175,6 +175,16 @@ def test_an_undecided_difference_says_how_many_seeds_would_settle_it() -> None:
     assert "not corrected for the number of comparisons" in summary.method([found])
 
 
+def test_a_single_seed_decides_nothing_and_is_not_called_too_small_a_difference() -> None:
+    values = {(s, c): float(i) for i, (s, c) in enumerate((s, c) for s in "ab" for c in "xy")}
+    rows = [{"scheduler": s, "control": c, "seed": 1, "error": None, "qoe": value} for (s, c), value in values.items()]
+    single = pl.DataFrame(rows).with_columns(pl.col("error").cast(pl.String))
+    both = Contrast("qoe", True, ("scheduler", "control"))
+    (found,) = compare(single, both, ("scheduler", "control"))
+    _, *said = summary.sentences(found)
+    assert said == ["b + x, a + y, a + x are undecided: with a single seed there is no interval."]
+
+
 def test_several_undecided_differences_say_whose_needs_how_many_seeds() -> None:
     values: dict[str, Any] = {
         "a": lambda n, s: own(1, n, s),

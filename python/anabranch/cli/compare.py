@@ -56,7 +56,8 @@ def compare(
 ) -> None:
     """Put one session of each of several runs side by side, as a table and as a figure; or compare tables of sweeps."""
     if not 2 <= len(directories) <= _MOST_RUNS:
-        raise InputError(f"{len(directories)} run folder(s) given; expected two to {_MOST_RUNS}")
+        given = "one folder or table" if len(directories) == 1 else f"{len(directories)} folders or tables"
+        raise InputError(f"{given} given; expected 2 to {_MOST_RUNS} of runs, or of sweeps")
     if _are_tables(directories):
         _compare_tables(directories, metrics or [], as_json)
         return

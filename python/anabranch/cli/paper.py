@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -33,4 +34,5 @@ def new(
 
     files = paper_new.write(folder)
     answer(f"made {', '.join(map(str, files))}")
-    answer(f"execute it: anabranch reproduce {folder} --sensitivity --out {folder}-report")
+    command = shlex.join(["anabranch", "reproduce", str(folder), "--sensitivity", "--out", f"{folder}-report"])
+    answer(f"execute it: {command}")

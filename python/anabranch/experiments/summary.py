@@ -70,9 +70,11 @@ def sampled(comparison: Comparison) -> str:
 
 
 def effect_sentences(comparison: Comparison) -> Iterator[str]:
-    """What two factors change on average, and whether one changes what the other does."""
+    """What two factors change on average, and whether one changes what the other does, as far as it can be tested."""
     names = quantities.of_keys(comparison.contrast.between)
     for effect in comparison.effects:
+        if math.isnan(effect.p_value):
+            continue
         first, *others = (f"the {names[factor]}" for factor in effect.factors)
         p = f"p {_p_phrase(effect)}"
         if others:
@@ -126,8 +128,10 @@ def _listed(entries: Sequence[Entry]) -> str:
 
 def _undecided(entries: Sequence[Entry]) -> str:
     one = len(entries) == 1
-    difference = "the difference is" if one else "the differences are"
-    verdict = f"{_listed(entries)} {_is(entries)} undecided: {difference} not certain"
+    undecided = f"{_listed(entries)} {_is(entries)} undecided"
+    if all(entry.difference is not None and len(entry.difference.by_unit) == 1 for entry in entries):
+        return f"{undecided}: with a single {entries[0].unit} there is no interval."
+    verdict = f"{undecided}: {'the difference is' if one else 'the differences are'} not certain"
     known = [(entry.more, named(entry.labels)) for entry in entries if entry.more is not None]
     if not known:
         return f"{verdict}, and too small to be shown by a practical number of runs."

@@ -223,7 +223,9 @@ def _comparison(comparison: Comparison, number: int) -> Section:
     name = f"comparison-{number}"
     blocks: list[Block] = [Statements(found), charts.differences(comparison, name), _entries(comparison, name)]
     if comparison.effects:
-        blocks += [Text([" ".join(summary.effect_sentences(comparison))]), _effects(comparison, f"effects-{number}")]
+        if said := " ".join(summary.effect_sentences(comparison)):
+            blocks.append(Text([said]))
+        blocks.append(_effects(comparison, f"effects-{number}"))
     return Section(title, blocks)
 
 
