@@ -908,6 +908,28 @@ def test_what_a_row_is_stays_beside_its_numbers_on_a_phone(
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_name_without_a_blank_makes_no_page_scroll_sideways(opened: Open, tmp_path: Path, width: int) -> None:
+    name = "module:" + "a_scheduler_with_a_very_long_name_" * 4
+    found = document.Statements([document.Statement("undecided", f"{name} is undecided.", "open", f"{name} +1")])
+    chart = document.LineChart("Stall time", "s", "share", [document.Line(name, [0.0, 1.0], [0.0, 1.0])], stepped=True)
+    grid = document.Grid([document.Column("scheduler"), document.Column(name, "s", number=True)], [[name, "1"]])
+    sessions = document.Sessions(
+        labels=[(document.Column("scheduler"), [name, "min-rtt"])],
+        numbers=[(document.Column("stall time", "s", number=True), [1.0, 2.0])],
+        timelines=[None] * 2,
+        errors=[None] * 2,
+    )
+    section = document.Section("Findings", [found, chart, grid, document.Text([name])])
+    made = report.Report("long", f"{name}?", sections=[section], sessions=sessions)
+    page = opened(width=width, file=report.write(made, tmp_path / "long.html"))
+    page.locator("figure").scroll_into_view_if_needed()
+    page.locator(".legend button").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    box = page.locator(".scroll").first
+    assert box.evaluate("each => each.querySelector('td').offsetWidth") <= width / 2
+
+
 def test_a_row_opens_its_timeline_and_its_command(opened: Open) -> None:
     page = opened()
     button = page.locator(".open.has").first
