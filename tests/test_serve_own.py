@@ -40,8 +40,8 @@ class Own(Scheduler):
 
     def decide(self, view, trigger):
         self.decisions += 1
-        if self.decisions == 100:
-            raise ValueError("the hundredth")
+        if self.decisions == 20:
+            raise ValueError("the twentieth")
         return view.candidates[0]
 """
 REFUSES = """\
@@ -96,8 +96,11 @@ def metric(machine: Namespace, site: Path, name: str) -> float:
 def fetch(client: Namespace, site: Path) -> int:
     """Downloads the film to `got`; the exit code of curl."""
     (site / "got").unlink(missing_ok=True)
-    download = client.start("exec " + FETCH.format("--fail", "got"), site)
-    download.communicate(timeout=TIMEOUT_S)
+    with client.start("exec " + FETCH.format("--fail", "got"), site) as download:
+        try:
+            download.communicate(timeout=TIMEOUT_S)
+        finally:
+            download.kill()
     return download.returncode
 
 
@@ -114,8 +117,9 @@ def test_a_failure_ends_its_connection_and_a_reload_takes_the_new_code(site: Pat
         wait_for(lambda: metric(machine, site, "anabranch_decision_seconds_count") > FILM_LEN / 1500)
         assert 1e-7 < metric(machine, site, 'anabranch_decision_seconds{quantile="0.5"}') < 0.01
         assert metric(machine, site, "anabranch_connections_failed_total") == 0
-        # A connection that exists keeps the code that it began with.
-        slow = client.start("exec " + FETCH.format("--fail --limit-rate 6M", "slow"), site)
+        # A connection that exists keeps the code that it began with. It leaves room in the queues, and connections
+        # that fail have sent little by then: a full queue drops resets, too, and their client would wait for more.
+        slow = client.start("exec " + FETCH.format("--fail --limit-rate 2M", "slow"), site)
         wait_for(lambda: (site / "slow").exists())
         child = service.child()
         (site / "own.py").write_text(FAILS, "utf-8")
@@ -123,11 +127,11 @@ def test_a_failure_ends_its_connection_and_a_reload_takes_the_new_code(site: Pat
         after = service.wait_for("options read again")
         assert [fetch(client, site) for _ in range(2)] == [56, 56]
         after = service.wait_for('own.py", line 11, in decide', after)
-        after = service.wait_for("ValueError: the hundredth", after)
+        after = service.wait_for("ValueError: the twentieth", after)
         after = service.wait_for("error: `own:Own` raised ValueError at ", after)
         last = service.output.decode().splitlines()[after - 1]
         pattern = (
-            r"of the server's run: the hundredth \(/.*/own\.py:11\); the connection of \d+\.\d+\.\d+\.\d+:\d+ is reset"
+            r"of the server's run: the twentieth \(/.*/own\.py:11\); the connection of \d+\.\d+\.\d+\.\d+:\d+ is reset"
         )
         assert re.search(pattern, last)
         wait_for(lambda: metric(machine, site, "anabranch_connections_failed_total") == 2)
