@@ -63,8 +63,9 @@ def note(chosen: int, sessions: int, by: Sequence[str], metric: str | None) -> s
         return f"Each of the {plural(sessions, 'session')} opens its timeline."
     if not chosen:
         return "The page has no timelines. The command in a row makes the timeline of its session."
-    together = "value of" if len(by) == 1 else "combination of"
-    of = f"each {together} {', '.join(by[:-1])}{' and ' if by[:-1] else ''}{by[-1]}" if by else "the table"
+    of = f"each value of {by[0]}" if by else "the table"
+    if len(by) > 1:
+        of = f"each combination of {', '.join(by[:-1])} and {by[-1]}"
     rule = (
         f"For {of} they are the session with the median {metric}, then the one with the lowest, the one with the "
         "highest, and sessions between these, as far as there is room. "

@@ -46,6 +46,13 @@ class PathRecording:
         if not len(self.capacity_bps):
             object.__setattr__(self, "capacity_bps", np.full(len(self.throughput_bps), np.nan))
 
+    def usable(self, times_s: Array, windows: Array) -> Array:
+        """Windows of the path at some instants, zero where the path policy forbade new data on it."""
+        usable = windows.copy()
+        for begin, end in self.disabled_s.tolist():
+            usable[(times_s >= begin) & (times_s < end) & ~np.isnan(windows)] = 0.0
+        return usable
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -114,18 +121,10 @@ class SessionRecording:
         """Whether something is played, rather than only downloaded."""
         return not bool(np.isnan(self.buffer_s).all())
 
-    @staticmethod
-    def usable(path: PathRecording, times_s: Array, windows: Array) -> Array:
-        """Windows of a path at some instants, zero where the path policy forbade new data on it."""
-        usable = windows.copy()
-        for begin, end in path.disabled_s.tolist():
-            usable[(times_s >= begin) & (times_s < end) & ~np.isnan(windows)] = 0.0
-        return usable
-
     @property
     def total_window_packets(self) -> Array:
         """The sum of the windows of those paths that may carry new data; not a number while none has a window."""
-        windows = np.stack([self.usable(path, self.times_s, path.cwnd_packets) for path in self.paths])
+        windows = np.stack([path.usable(self.times_s, path.cwnd_packets) for path in self.paths])
         total: Array = np.nansum(windows, axis=0)
         total[np.isnan(windows).all(axis=0)] = np.nan
         return total

@@ -119,14 +119,17 @@ def of_session(
     samples = round(span_s / recording.interval_s) if span_s and recording.interval_s else 0
     grid = _Grid.of(recording, _samples_per_interval(max(samples, len(recording.times_s)), most))
     per_second = 1.0 / (recording.interval_s or 1.0)
+    paths = tuple(_path(grid, path, opened) for path, opened in zip(recording.paths, grid.openings, strict=True))
     return SessionSeries(
         recording=recording,
         width_s=grid.width_s,
         averaged_s=grid.width_s * grid.averaged,
         middles_s=grid.middles_s,
         state_times_s=grid.state_times_s,
-        paths=tuple(_path(grid, path) for path in recording.paths),
-        total_window_packets=grid.state(recording.total_window_packets, _mean, _total_at_openings(grid, recording)),
+        paths=paths,
+        total_window_packets=grid.state(
+            recording.total_window_packets, _mean, _total_at_openings(grid, recording, paths)
+        ),
         buffer_s=grid.means(recording.buffer_s),
         discards_per_s=grid.means(recording.discards) * per_second,
         switches_per_s=grid.means(recording.path_switches) * per_second,
@@ -134,8 +137,7 @@ def of_session(
     )
 
 
-def _path(grid: _Grid, path: PathRecording) -> PathSeries:
-    opened = _openings(grid.times_s, path)
+def _path(grid: _Grid, path: PathRecording, opened: Array) -> PathSeries:
     return PathSeries(
         name=path.path,
         throughput_bps=grid.throughput(path.throughput_bps),
@@ -161,6 +163,7 @@ class _Grid:
         begins: The numbers of the samples with which a subflow begins.
         states: The places of the intervals in `state_times_s`.
         state_times_s: The instants for which a state has a value, in order.
+        openings: Of each path, when subflows were opened before a first sample, and with which window, shape (n, 2).
     """
 
     times_s: Array
@@ -169,6 +172,7 @@ class _Grid:
     begins: NDArray[np.int64]
     states: NDArray[np.int64]
     state_times_s: Array
+    openings: tuple[Array, ...]
 
     @classmethod
     def of(cls, recording: SessionRecording, per_interval: int) -> _Grid:
@@ -183,9 +187,9 @@ class _Grid:
         begins = np.unique(np.concatenate([np.empty(0, np.int64), *(_begins(p.cwnd_packets) for p in recording.paths)]))
         # Rounding must not make two instants of one.
         begins = begins[times[begins] < instants[begins // per_interval] - sample / 4.0]
-        openings = [_openings(times, path)[:, 0] for path in recording.paths]
-        state_times = np.union1d(instants, np.concatenate([times[begins], *openings]))
-        return cls(times, per_interval, middles, begins, np.searchsorted(state_times, instants), state_times)
+        openings = tuple(_openings(times, path) for path in recording.paths)
+        state_times = np.union1d(instants, np.concatenate([times[begins], *(opened[:, 0] for opened in openings)]))
+        return cls(times, per_interval, middles, begins, np.searchsorted(state_times, instants), state_times, openings)
 
     @property
     def width_s(self) -> float:
@@ -240,8 +244,8 @@ class _Grid:
     def _others(self, values: Array, opened_s: Array) -> NDArray[np.int64]:
         """The places at which only other subflows begin while this state lasts."""
         places = np.setdiff1d(np.arange(len(self.state_times_s)), self.states)
+        places = places[~np.isin(self.state_times_s[places], opened_s)]
         at = self.state_times_s[places]
-        places, at = places[~np.isin(at, opened_s)], at[~np.isin(at, opened_s)]
         after, known = np.searchsorted(self.times_s, at), ~np.isnan(values)
         lasts = np.concatenate([[False], known])[after]
         for opened in opened_s.tolist():
@@ -261,15 +265,14 @@ def _openings(times_s: Array, path: PathRecording) -> Array:
     return np.array(rows).reshape(-1, 2)
 
 
-def _total_at_openings(grid: _Grid, recording: SessionRecording) -> Array:
+def _total_at_openings(grid: _Grid, recording: SessionRecording, paths: tuple[PathSeries, ...]) -> Array:
     """The sum of the windows of those paths that may carry new data, when subflows were opened, shape (n, 2)."""
-    openings = [_openings(grid.times_s, path) for path in recording.paths]
-    instants = np.unique(np.concatenate([_NEVER, *openings])[:, 0])
+    instants = np.unique(np.concatenate([_NEVER, *grid.openings])[:, 0])
     places = np.searchsorted(grid.state_times_s, instants)
     total = np.zeros(len(instants))
-    for path, opened in zip(recording.paths, openings, strict=True):
-        windows = grid.state(path.cwnd_packets, _mean, opened)[places]
-        total += np.nan_to_num(recording.usable(path, instants, windows))
+    for recorded, path in zip(recording.paths, paths, strict=True):
+        mean, _, _ = path.window_packets
+        total += np.nan_to_num(recorded.usable(instants, mean[places]))
     return np.stack([instants, total], axis=1)
 
 
