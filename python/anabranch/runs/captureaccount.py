@@ -1,0 +1,251 @@
+"""What the time of a captured path went to, slice by slice."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from anabranch.results import linktime
+from anabranch.results.capturefile import Mask
+from anabranch.results.evidence import DataEvidence, PathEvidence
+from anabranch.results.recording import Array
+
+_SEGMENT_BYTES = 1500
+"""A full segment, with its headers."""
+
+_FULL = 0.97
+"""A buffer is full from this part of its largest content on."""
+
+_OFTEN = 0.2
+"""What the sender keeps outstanding is limited by a buffer where it is as much as ever for this part of the time."""
+
+_HELD = 0.64
+"""Linux wakes an application that found its send buffer full once a third of it is free: so much is left then."""
+
+_OUTAGE_S = 0.5
+_OUTAGE_ROUND_TRIPS = 4.0
+"""Nothing arrives although something is on its way, for so long: the path is down."""
+
+_DEEP_S = 0.005
+"""A round trip that is longer by less than this shows no queue that keeps a path busy."""
+
+_IDLE_S = 0.2
+"""Linux's shortest retransmission timeout: after this and a round trip without data, windows may have decayed."""
+
+_GROWTH = 1.5
+"""In slow start windows grow by half or more in a round trip: less than this over two of them is no slow start."""
+
+_AGAIN = 0.9
+"""A window is what it was from this part of it on."""
+
+
+class PathAccount:
+    """The time of a path in slices: a round trip before acknowledgments arrive, their packets used it."""
+
+    def __init__(self, path: PathEvidence, flow: DataEvidence, edges: Array) -> None:
+        self.path, self.flow, self.edges = path, flow, edges
+        self.at = (edges[:-1] + edges[1:]) / 2
+        self.length = float(edges[1] - edges[0])
+        response = np.searchsorted(flow.requests_s, self.at, side="right") - 1
+        # The last byte leaves the path a round trip before its acknowledgment arrives.
+        self.is_due = self.at <= flow.done_s[response] - path.rtt_s
+        self.unsent = self.at <= flow.last_sent_s[response]
+        self.flight = path.in_flight(self.at)
+
+    @property
+    def due_s(self) -> float:
+        """How long a response was due."""
+        return float(self.is_due.sum()) * self.length
+
+    def account(self) -> dict[str, float]:
+        """Seconds by cause."""
+        new, copied = self._busy()
+        found = {linktime.USEFUL: float(new[self.is_due].sum()), "copies": float(copied[self.is_due].sum())}
+        idle = np.maximum(self.length - new - copied, 0.0)
+        left = self.is_due.copy()
+        for cause, mask in self._causes():
+            taken = left & mask
+            found[cause] = found.get(cause, 0.0) + float(idle[taken].sum())
+            left &= ~mask
+        return found
+
+    def _busy(self) -> tuple[Array, Array]:
+        """How long the path carried new data in each slice, and how long copies, at its best rate."""
+        times, sizes, copies = self.path.arrivals
+        if not len(times) or not self.path.rate:
+            return np.zeros(len(self.at)), np.zeros(len(self.at))
+        service = sizes / self.path.rate
+        before = np.concatenate([[0.0], np.cumsum(service)])
+        # Each ends no later than it arrived, nor than the next one begins.
+        latest = np.minimum.accumulate((times - self.path.rtt_s - before[1:])[::-1])[::-1]
+        knots = np.stack([latest + before[:-1], latest + before[1:]], axis=1).reshape(-1)
+        kept = np.concatenate([[0.0], np.cumsum(np.where(copies, 0.0, service))])
+        done = np.stack([kept[:-1], kept[1:]], axis=1).reshape(-1)
+        everything = np.stack([before[:-1], before[1:]], axis=1).reshape(-1)
+        new, all_ = (np.diff(np.interp(self.edges, knots, values)) for values in (done, everything))
+        return new, all_ - new
+
+    def _causes(self) -> list[tuple[str, Mask]]:
+        """What a moment goes to in which the path carried nothing: the first that holds."""
+        unused = self._unused()
+        repairs = ("loss-random", "loss-queue", "reordering")
+        repairing = np.any([self._repairing(cause) for cause in repairs], axis=0)
+        return [
+            ("not-joined", self.at < self.path.opened_s),
+            ("link-down", self._outages),
+            ("slower-or-shared", self._is_queued()),
+            ("loss-outage", self._repairing("loss-outage")),
+            ("application", self._unwritten()),
+            ("last-bytes", ~self.unsent & ~repairing),
+            ("receive-window", self._window_full()),
+            ("backup", unused & self._is_backup()),
+            ("scheduler-or-policy", unused & ~self._buffer_full),
+            *((cause, self._repairing(cause)) for cause in repairs),
+            ("send-buffer", self._buffer_full),
+            ("last-bytes", ~self.unsent),
+            ("idle-decay", self._decayed()),
+            ("start-up", self._starting()),
+            ("scheduler-or-policy", self.flight < self._window() / 2),
+            ("window", np.ones(len(self.at), np.bool_)),
+        ]
+
+    def _at(self, steps: Array, before: float) -> Array:
+        """The last value of steps until each slice."""
+        values = np.append(before, steps[:, 1])
+        return values[np.searchsorted(steps[:, 0], self.at, side="right")]
+
+    @cached_property
+    def _outages(self) -> Mask:
+        """Something was on its way, and nothing arrived for long."""
+        times, _, _ = self.path.arrivals
+        usual = self.path.usual_rtt_s
+        least = max(_OUTAGE_S, _OUTAGE_ROUND_TRIPS * usual)
+        found = np.zeros(len(self.at), np.bool_)
+        ends = np.append(times, self.edges[-1] + least)
+        # From when the first segment was sent that did not arrive.
+        for begin, end in zip(np.append(self.edges[0], times).tolist(), ends.tolist(), strict=True):
+            if end - begin < least:
+                continue
+            inside = (self.path.sent_s > begin - usual) & (self.path.sent_s < end) & (self.path.known_s >= end)
+            if not inside.any():
+                continue
+            since = float(self.path.sent_s[inside][0])
+            if end - since >= least:
+                found |= (self.at >= since) & (self.at < end - self.path.rtt_s)
+        return found
+
+    def _is_queued(self) -> Mask:
+        """The round trip shows a queue, so the path cannot be idle: it is slower than at its best, or carries others.
+
+        A sender with a full buffer sends in bursts, which wait for each other: then what is on its way has to be more
+        than the path holds without a queue.
+        """
+        longer: Mask = self.path.queued_s(self.at) > max(_DEEP_S, self.path.rtt_s / 4)
+        most = self.path.flight + 2 * _SEGMENT_BYTES
+        return longer & (self.flight > np.where(self._buffer_full, most, self.path.flight / 2))
+
+    def _repairing(self, cause: str) -> Mask:
+        """From a loss until the flight is what it was before it."""
+        return self._repairs.get(cause, np.zeros(len(self.at), np.bool_))
+
+    @cached_property
+    def _repairs(self) -> dict[str, Mask]:
+        """By what was repaired: from the round trip of a repair until the flight is what it was before the loss."""
+        path = self.path
+        found: dict[str, Mask] = {}
+        enough = path.flight + _SEGMENT_BYTES
+        outages, ended, target, last = self._outages, -np.inf, 0.0, 0
+        repaired = np.flatnonzero(np.isfinite(path.repaired_s))
+        for segment in repaired[np.argsort(path.repaired_s[repaired], kind="stable")].tolist():
+            time = float(path.repaired_s[segment])
+            place = int(np.searchsorted(self.at, time))
+            if outages[max(place - 2, 0) : place + 2].any():
+                cause = "loss-outage"
+            elif path.needless[segment]:
+                cause = "reordering"
+            else:
+                cause = "loss-queue" if path.ranks[segment] >= path.full_from else "loss-random"
+            mask = found.setdefault(cause, np.zeros(len(self.at), np.bool_))
+            if time < ended:
+                continue
+            # Of several repairs in a round trip the first one reduces the window.
+            ended = time + path.rtt_s
+            before = min(max(self._flight_at(time - path.rtt_s), 1.0), enough)
+            # A loss while the window is still small from others has the same window to come back to.
+            target = max(target, before) if place < last else before
+            settled = int(np.searchsorted(self.at, ended))
+            back = np.flatnonzero(self.flight[settled:] >= target - _SEGMENT_BYTES)
+            last = settled + int(back[0]) if len(back) else len(self.at)
+            mask[max(int(np.searchsorted(self.at, time - path.rtt_s)), 0) : last] = True
+        return found
+
+    def _flight_at(self, time_s: float) -> float:
+        """What was on its way in the slice before an instant."""
+        return float(self.flight[max(int(np.searchsorted(self.at, time_s)) - 1, 0)])
+
+    def _unwritten(self) -> Mask:
+        """All that was sent had arrived, and more of the response was to come: the application wrote nothing."""
+        sent, acknowledged = self._at(self.flow.sent, 0.0), self._at(self.flow.acknowledged, 0.0)
+        return self.unsent & (acknowledged >= sent)
+
+    def _window_full(self) -> Mask:
+        """The peer took no further segment."""
+        if not len(self.flow.window_ends):
+            return np.zeros(len(self.at), np.bool_)
+        first = float(self.flow.window_ends[0, 1])
+        return self._at(self.flow.window_ends, first) - self._at(self.flow.sent, 0.0) < _SEGMENT_BYTES
+
+    @cached_property
+    def _buffer_full(self) -> Mask:
+        """About as much is outstanding as ever, and that is so for much of the time: a window would go on growing."""
+        outstanding = self._at(self.flow.sent, 0.0) - self._at(self.flow.acknowledged, 0.0)
+        counted = outstanding[self.unsent & self.is_due]
+        if not len(counted):
+            return np.zeros(len(self.at), np.bool_)
+        most = float(counted.max())
+        often = bool((counted >= _FULL * most).mean() >= _OFTEN)
+        held: Mask = outstanding >= _HELD * most
+        return held & often
+
+    def _is_backup(self) -> Mask:
+        wanted: Mask = self._at(self.path.backups, 0.0) > 0.0
+        return wanted
+
+    def _unused(self) -> Mask:
+        """Everything that was sent on the path had arrived, and nothing more was sent for a round trip."""
+        times, _, _ = self.path.arrivals
+        sent, known = (np.searchsorted(each, self.at, side="right") for each in (self.path.sent_s, times))
+        last = np.append(-np.inf, self.path.sent_s)[sent]
+        unused: Mask = (sent <= known) & (self.at - last > self.path.rtt_s + self.length)
+        return unused
+
+    def _decayed(self) -> Mask:
+        """From a pause on, until the flight is what it was before."""
+        sent, found = self.path.sent_s, np.zeros(len(self.at), np.bool_)
+        for pause in np.flatnonzero(np.diff(sent) > _IDLE_S + self.path.rtt_s).tolist():
+            begin = float(sent[pause + 1])
+            before = min(self._flight_at(float(sent[pause])), self.path.flight)
+            place = int(np.searchsorted(self.at, begin))
+            back = np.flatnonzero(self.flight[place:] >= _AGAIN * before)
+            found[place : place + int(back[0]) if len(back) else len(self.at)] = True
+        return found
+
+    def _starting(self) -> Mask:
+        """Until the flight first filled the path, a loss ended the first growth, or it grew no faster than linearly."""
+        ends = [float(self.path.repaired_s.min(initial=np.inf))]
+        filled = np.flatnonzero(self.flight >= _AGAIN * self.path.flight)
+        ends += [float(self.at[filled[0]])] if len(filled) else []
+        trips = max(round(2 * self.path.rtt_s / self.length), 1)
+        begun = int(np.searchsorted(self.at, self.path.sent_s[0])) if len(self.path.sent_s) else len(self.at)
+        most = np.maximum.accumulate(self.flight)[begun:]
+        slow = np.flatnonzero((most[trips:] < _GROWTH * most[:-trips]) & self.unsent[begun + trips :])
+        ends += [float(self.at[begun + trips + slow[0]])] if len(slow) else []
+        return self.at < min(ends)
+
+    def _window(self) -> Array:
+        """What was on its way at most in the last second: about the window."""
+        span = max(int(1.0 / self.length), 1)
+        padded = np.concatenate([np.zeros(span - 1), self.flight])
+        most: Array = np.lib.stride_tricks.sliding_window_view(padded, span).max(axis=1)
+        return most
