@@ -164,7 +164,10 @@ def _explain_capture(file: Path, session: int | None, *, as_json: bool) -> None:
     lines = [
         f"{found.file}, session {found.session} of {found.sessions}: {found.name}",
         f"For {found.due_s:.2f} s a response was due, and the paths at their best carry {rate:.2f} Mb/s. Of this:",
-        *_shares(found.useful_share, [(part.share, part.path, causes.of_capture(part.cause)) for part in found.parts]),
+        *_shares(
+            found.useful_share,
+            [(part.share, part.path, causes.of_capture(part.cause, part.by)) for part in found.parts],
+        ),
     ]
     answer("\n".join([*lines, *found.lacks]))
 

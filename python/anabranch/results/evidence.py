@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +21,23 @@ _RATE_WINDOWS_S = (0.05, 0.2)
 _BEST = 0.9
 """What a path carried at its best: this part of its bytes was delivered at no higher rate."""
 
+_SUSTAINED_S = 0.5
+"""A rate that a path had for so long counts, even if it was slower at most times."""
+
+_TRAIN = 10
+"""So many segments follow the first one of a train."""
+
+_TRAIN_SENT = 0.5
+"""The path spaced a train if it was sent in less than this part of the time in which it arrived."""
+
 _AT_FULL, _AT_RANDOM = 0.8, 0.6
 """Lost segments met a longer queue than this part of all segments, in the mean: it was full, or losses are random.
 
 That of random losses is a half. Between the two, each loss is judged by itself.
 """
+
+_SAME_S = 1e-9
+"""Times that differ by less are the same: they are computed."""
 
 _AT_RECEIVER_S = 0.0005
 """Acknowledgments follow data sooner than this at the receiver, and over hardly any network at the sender."""
@@ -42,6 +56,7 @@ class PathEvidence:
         backups: When it became a backup (1) or no longer one (0), shape (n, 2).
         sent_s: When each segment was sent for the first time.
         sizes: Its bytes.
+        data_begins: The first byte of each in the session's data; -1 where it has none.
         copies: Whether another path had sent its first byte before.
         known_s: When the sender knew that it had arrived; infinite if never.
         repaired_s: When it was sent again; infinite if never.
@@ -54,6 +69,7 @@ class PathEvidence:
     backups: Array
     sent_s: Array
     sizes: Array
+    data_begins: Integers
     copies: Mask
     known_s: Array
     repaired_s: Array
@@ -109,21 +125,41 @@ class PathEvidence:
 
     @cached_property
     def rate(self) -> float:
-        """What it carried at its best, in bytes a second."""
-        times, sizes, _ = self.arrivals
-        if not len(times):
-            return 0.0
+        """What it carried at its best, in bytes a second: mostly, for a while, or within trains of segments."""
         window = min(max(self.rtt_s, _RATE_WINDOWS_S[0]), _RATE_WINDOWS_S[1])
+        rates, weights = self._rates(window)
+        if not len(rates):
+            return float(self.arrivals[1].sum()) / window
+        order = np.argsort(rates)
+        total = np.cumsum(weights[order])
+        mostly = float(rates[order][np.searchsorted(total, _BEST * total[-1])])
+        return max(mostly, float(self._rates(_SUSTAINED_S)[0].max(initial=0.0)), self._train_rate())
+
+    def _rates(self, window: float) -> tuple[Array, Array]:
+        """Bytes a second over times of this length and more that end with an arrival, and the bytes of this one."""
+        times, sizes, _ = self.arrivals
         total = np.cumsum(sizes)
         # From the last arrival before the window: so many bytes took this time, whatever a window begins within.
         since = np.searchsorted(times, times - window, side="right") - 1
         whole = since >= 0
-        if not whole.any():
-            return float(total[-1]) / window
-        rates = (total[whole] - total[since[whole]]) / (times[whole] - times[since[whole]])
-        order = np.argsort(rates)
-        weights = np.cumsum(sizes[whole][order])
-        return float(rates[order][np.searchsorted(weights, _BEST * weights[-1])])
+        return (total[whole] - total[since[whole]]) / (times[whole] - times[since[whole]]), sizes[whole]
+
+    def _train_rate(self) -> float:
+        """The median rate at which segments arrived that had been sent closer together: the path spaced them.
+
+        A path that the sender never fills for a whole round trip has its full rate within a train.
+        """
+        order = np.argsort(self.known_s, kind="stable")
+        order = order[np.isfinite(self.known_s[order]) & np.isinf(self.repaired_s[order])]
+        arrived, sent = self.known_s[order], self.sent_s[order]
+        if len(order) <= _TRAIN:
+            return 0.0
+        took = arrived[_TRAIN:] - arrived[:-_TRAIN]
+        spaced = (took > 0) & (np.abs(sent[_TRAIN:] - sent[:-_TRAIN]) < took * _TRAIN_SENT)
+        if np.count_nonzero(spaced) < _TRAIN:
+            return 0.0
+        total = np.cumsum(self.sizes[order])
+        return float(np.median((total[_TRAIN:] - total[:-_TRAIN])[spaced] / took[spaced]))
 
     @property
     def flight(self) -> float:
@@ -148,6 +184,27 @@ class PathEvidence:
         longer: Array = np.interp(at, sent[order], self.rtts_s[order, 1]) - self.rtt_s
         return longer
 
+    def standing_s(self, at: Array) -> Array:
+        """The queue that is still there at instants: what the last segment met, less the time in which it drained.
+
+        It did not drain if the next segment meets a queue as well: others filled it meanwhile.
+        """
+        times, met = self._queues
+        place = np.searchsorted(times, at, side="right")
+        last, then = np.append(-np.inf, times)[place], np.append(0.0, met)[place]
+        standing: Array = np.maximum(then - (at - last), np.minimum(then, np.append(met, 0.0)[place]))
+        return standing
+
+    @cached_property
+    def _queues(self) -> tuple[Array, Array]:
+        """When segments were sent, and the queue that they met; none of lone ones, whose acknowledgment is delayed."""
+        arrived, rtts = self.rtts_s.T
+        order = np.argsort(arrived - rtts, kind="stable")
+        times, rtts = (arrived - rtts)[order], rtts[order]
+        following = np.append(self.sent_s, np.inf)[np.searchsorted(self.sent_s, times + _SAME_S, side="right")]
+        prompt = (following < times + rtts - self.rtt_s) | (rtts <= self.rtt_s)
+        return times[prompt], rtts[prompt] - self.rtt_s
+
 
 def of_paths(captured: Packets, chosen: Session) -> list[PathEvidence]:
     """The paths of a session, each with all its subflows, by its packets."""
@@ -158,7 +215,9 @@ def of_paths(captured: Packets, chosen: Session) -> list[PathEvidence]:
         subflows = [each for each in own if each.path == name]
         streams = [each for each in chosen.streams if each.path == name]
         parts = [_segments(each, duplicates[each.number]) for each in subflows]
-        sent, sizes, copies, known, repaired, doubled = (np.concatenate(column) for column in zip(*parts, strict=True))
+        sent, sizes, data, copies, known, repaired, doubled = (
+            np.concatenate(column) for column in zip(*parts, strict=True)
+        )
         order = np.argsort(sent, kind="stable")
         rtts = np.concatenate([each.rtts_s for each in subflows])
         backups = np.concatenate([each.backups for each in streams])
@@ -169,6 +228,7 @@ def of_paths(captured: Packets, chosen: Session) -> list[PathEvidence]:
                 backups=backups[np.argsort(backups[:, 0], kind="stable")],
                 sent_s=sent[order],
                 sizes=sizes[order],
+                data_begins=data[order],
                 copies=copies[order],
                 known_s=known[order],
                 repaired_s=repaired[order],
@@ -190,7 +250,7 @@ def _streams(captured: Packets) -> list[Integers]:
     return sequence.streams_of(captured, np.arange(len(captured.time_s)))
 
 
-def _segments(subflow: sequence.Subflow, duplicates: Integers) -> tuple[Array, Array, Mask, Array, Array, Mask]:
+def _segments(subflow: sequence.Subflow, duplicates: Integers) -> tuple[Any, ...]:
     """Of new segments, the attributes of `PathEvidence` from `sent_s` to `doubled`."""
     is_again = subflow.kinds == sequence.KINDS.index(sequence.RETRANSMISSION)
     new, again = np.flatnonzero(~is_again), np.flatnonzero(is_again)
@@ -203,7 +263,8 @@ def _segments(subflow: sequence.Subflow, duplicates: Integers) -> tuple[Array, A
         doubled[np.searchsorted(ends, begin, side="right") : np.searchsorted(begins, end)] = True
     copies = subflow.kinds[new] == sequence.KINDS.index(sequence.COPY)
     known = sequence.known_from(ends, acks, sacks)
-    return subflow.sent_s[new], (ends - begins).astype(float), copies, known, repaired, doubled
+    sizes = (ends - begins).astype(float)
+    return subflow.sent_s[new], sizes, subflow.data_begins[new], copies, known, repaired, doubled
 
 
 def _within(begins: Integers, ends: Integers, subflow: sequence.Subflow, again: Integers) -> list[list[int]]:
@@ -224,6 +285,9 @@ class DataEvidence:
         sent: When data was sent that was new, and up to which byte it then had been, shape (n, 2).
         acknowledged: When data was acknowledged, and up to which byte, shape (n, 2).
         window_ends: The same with the end of the advertised window.
+        first_s: For each row of `acknowledged`, when the first byte without an acknowledgment was sent for the first
+            time; infinite if never.
+        first_path: The place of the path that it was sent on, or is to be sent on; -1 if it never is.
     """
 
     requests_s: Array
@@ -232,9 +296,11 @@ class DataEvidence:
     sent: Array
     acknowledged: Array
     window_ends: Array
+    first_s: Array
+    first_path: Integers
 
 
-def of_data(own: Packets, chosen: Session) -> DataEvidence:
+def of_data(own: Packets, chosen: Session, paths: Sequence[PathEvidence]) -> DataEvidence:
     """What the packets of a session say of its data."""
     streams = _streams(own)
     counted = sequence.data_of(own, streams) if chosen.is_multipath else sequence.bytes_of(own, streams)
@@ -250,6 +316,7 @@ def of_data(own: Packets, chosen: Session) -> DataEvidence:
     reached = np.maximum.accumulate(acks[heard])
     window_ends = np.maximum.accumulate(acks[heard] + (own.window[heard] << scales[heard]))
     times = own.time_s[heard]
+    first_s, first_path = _first_sent(paths, reached)
     # Without a handshake the scale of the windows is unknown, and their ends are.
     scaled = slice(None) if all(each.has_begun for each in chosen.streams) else slice(0)
     return DataEvidence(
@@ -257,7 +324,26 @@ def of_data(own: Packets, chosen: Session) -> DataEvidence:
         sent=sent,
         acknowledged=np.stack([times, reached], axis=1),
         window_ends=np.stack([times, window_ends], axis=1)[scaled],
+        first_s=first_s,
+        first_path=first_path,
     )
+
+
+def _first_sent(paths: Sequence[PathEvidence], levels: Integers) -> tuple[Array, Integers]:
+    """When the byte behind each level of the data was sent for the first time, and on which path."""
+    begins, ends, sent = (
+        np.concatenate(column)
+        for column in zip(
+            *((path.data_begins, path.data_begins + path.sizes, path.sent_s) for path in paths), strict=True
+        )
+    )
+    of = np.repeat(np.arange(len(paths)), [len(path.sent_s) for path in paths])
+    order = np.lexsort((sent, begins))
+    known, firsts = np.unique(begins[order], return_index=True)
+    place = np.searchsorted(known, levels, side="right") - 1
+    chosen = order[firsts[np.maximum(place, 0)]]
+    covered = (place >= 0) & (begins[chosen] >= 0) & (ends[chosen] > levels)
+    return np.where(covered, sent[chosen], np.inf), np.where(covered, of[chosen], -1)
 
 
 def _responses(requests: Array, sent: Array, times: Array, reached: Integers) -> tuple[Array, Array, Array]:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from anabranch.results import linktime
-from anabranch.results.capturefile import Mask
+from anabranch.results.capturefile import Integers, Mask
 from anabranch.results.evidence import DataEvidence, PathEvidence
 from anabranch.results.recording import Array
+
+SLICE_S = 0.01
+"""Time is divided into slices of this length; a longer capture has longer ones."""
 
 _SEGMENT_BYTES = 1500
 """A full segment, with its headers."""
 
-_FULL = 0.97
-"""A buffer is full from this part of its largest content on."""
+_MOST, _FULL = 0.98, 0.97
+"""What a buffer holds at most: hardly ever more is outstanding. It is full from this part of it on."""
+
+_STOPS, _ALIKE = 5, 0.2
+"""The sender stopped often enough to compare what was outstanding then: half of it within this part of the median."""
 
 _OFTEN = 0.2
 """What the sender keeps outstanding is limited by a buffer where it is as much as ever for this part of the time."""
@@ -40,11 +48,98 @@ _AGAIN = 0.9
 """A window is what it was from this part of it on."""
 
 
+_BLOCKED = "blocked"
+"""Not a cause, but to be resolved by what blocks."""
+
+_BLOCKING = ("link-down", "loss-outage", "loss-random", "loss-queue", "reordering")
+"""Causes for which another path waits that can send nothing more."""
+
+_CAUSES = (
+    *("not-joined", "link-down", "slower-or-shared", "loss-outage", "application", "last-bytes", "receive-window"),
+    *("backup", "held-back", _BLOCKED, "scheduler-or-policy", "loss-random", "loss-queue", "reordering"),
+    *("send-buffer", "idle-decay", "start-up", "window"),
+)
+"""All causes, as numbers."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What some time of a path went to.
+
+    Attributes:
+        path: The path.
+        cause: The key of the cause, or ``useful``.
+        by: The path that is behind it, where that is another one.
+        seconds: At the path's best rate.
+    """
+
+    path: PathEvidence
+    cause: str
+    by: str | None
+    seconds: float
+
+
+def account(paths: Sequence[PathEvidence], flow: DataEvidence, edges: Array) -> tuple[float, list[Spent]]:
+    """How long a response was due, and what the time of each path went to meanwhile.
+
+    Args:
+        paths: The paths of a session.
+        flow: Its data.
+        edges: Of the slices of time, in seconds.
+    """
+    shortest = min((path.rtt_s for path in paths if path.rtt_s), default=0.0)
+    accounts = [PathAccount(path, flow, edges, shortest) for path in paths]
+    labels = [each.labels() for each in accounts]
+    buffered = any(each.is_buffer_limited for each in accounts) or _stops_alike(flow, shortest)
+    found = []
+    for place, each in enumerate(accounts):
+        causes, by = _unblocked(place, accounts, labels, buffered)
+        found += each.spent(causes, by, [path.name for path in paths])
+    return max(each.due_s for each in accounts), found
+
+
+def _stops_alike(flow: DataEvidence, shortest_s: float) -> bool:
+    """Whether the sender, each time that it sends nothing new for a round trip, has as much outstanding as ever.
+
+    A buffer that is full always has the same content. What windows allow, or a scheduler holds back, varies.
+    """
+    times, ends = flow.sent.T
+    last = flow.last_sent_s[np.maximum(np.searchsorted(flow.requests_s, times, side="right") - 1, 0)]
+    acked = np.append(0.0, flow.acknowledged[:, 1])[np.searchsorted(flow.acknowledged[:, 0], times, side="right")]
+    levels = ends - acked
+    stops = np.flatnonzero((np.diff(times) > shortest_s + SLICE_S) & (times < last)[:-1])
+    if len(stops) < _STOPS:
+        return False
+    low, usual, high = np.quantile(levels[stops], (0.25, 0.5, 0.75)).tolist()
+    return bool(high - low <= _ALIKE * usual and usual >= _HELD * np.quantile(levels, _MOST))
+
+
+def _unblocked(
+    place: int, accounts: Sequence[PathAccount], labels: Sequence[Integers], buffered: bool
+) -> tuple[Integers, Integers]:
+    """The causes of a path's slices, and the path behind each: blocked ones have the cause of what blocks them.
+
+    The sender sends nothing new on any path before the first byte without an acknowledgment has arrived. If this byte
+    was lost, or is held back, that is why; else the send buffer is full of what is on its way.
+    """
+    mine = accounts[place]
+    causes, by = labels[place].copy(), np.full(len(mine.at), place)
+    blocked = causes == _CAUSES.index(_BLOCKED)
+    causes[blocked] = _CAUSES.index("send-buffer" if buffered else "scheduler-or-policy")
+    for number, (each, theirs) in enumerate(zip(accounts, labels, strict=True)):
+        of_it = blocked & (mine.first_path == number)
+        held = of_it & each.held_back
+        causes[held], by[held] = _CAUSES.index("held-back"), number
+        lost = of_it & ~held & np.isin(theirs, [_CAUSES.index(cause) for cause in _BLOCKING])
+        causes[lost], by[lost] = theirs[lost], number
+    return causes, by
+
+
 class PathAccount:
     """The time of a path in slices: a round trip before acknowledgments arrive, their packets used it."""
 
-    def __init__(self, path: PathEvidence, flow: DataEvidence, edges: Array) -> None:
-        self.path, self.flow, self.edges = path, flow, edges
+    def __init__(self, path: PathEvidence, flow: DataEvidence, edges: Array, shortest_s: float) -> None:
+        self.path, self.flow, self.edges, self.shortest_s = path, flow, edges, shortest_s
         self.at = (edges[:-1] + edges[1:]) / 2
         self.length = float(edges[1] - edges[0])
         response = np.searchsorted(flow.requests_s, self.at, side="right") - 1
@@ -52,23 +147,39 @@ class PathAccount:
         self.is_due = self.at <= flow.done_s[response] - path.rtt_s
         self.unsent = self.at <= flow.last_sent_s[response]
         self.flight = path.in_flight(self.at)
+        acked = np.searchsorted(flow.acknowledged[:, 0], self.at, side="right")
+        self.first_path = np.append(-1, flow.first_path)[acked]
 
     @property
     def due_s(self) -> float:
         """How long a response was due."""
         return float(self.is_due.sum()) * self.length
 
-    def account(self) -> dict[str, float]:
-        """Seconds by cause."""
-        new, copied = self._busy()
-        found = {linktime.USEFUL: float(new[self.is_due].sum()), "copies": float(copied[self.is_due].sum())}
-        idle = np.maximum(self.length - new - copied, 0.0)
-        left = self.is_due.copy()
+    def labels(self) -> Integers:
+        """The cause of each slice, should the path be idle in it: its place in `_CAUSES`."""
+        found = np.full(len(self.at), -1)
         for cause, mask in self._causes():
-            taken = left & mask
-            found[cause] = found.get(cause, 0.0) + float(idle[taken].sum())
-            left &= ~mask
+            found[(found < 0) & mask] = _CAUSES.index(cause)
         return found
+
+    def spent(self, causes: Integers, by: Integers, names: Sequence[str]) -> list[Spent]:
+        """Seconds by cause and path behind it.
+
+        Args:
+            causes: The cause of each slice.
+            by: The place of the path behind it.
+            names: The names of all paths.
+        """
+        new, copied = self._busy()
+        idle = np.maximum(self.length - new - copied, 0.0)[self.is_due]
+        found: list[tuple[str, str | None, float]] = [(linktime.USEFUL, None, float(new[self.is_due].sum()))]
+        found.append(("copies", None, float(copied[self.is_due].sum())))
+        keys = causes[self.is_due] * len(names) + by[self.is_due]
+        for key, seconds in enumerate(np.bincount(keys, idle).tolist()):
+            if seconds:
+                name = names[key % len(names)]
+                found.append((_CAUSES[key // len(names)], None if name == self.path.name else name, seconds))
+        return [Spent(self.path, *each) for each in found]
 
     def _busy(self) -> tuple[Array, Array]:
         """How long the path carried new data in each slice, and how long copies, at its best rate."""
@@ -100,6 +211,8 @@ class PathAccount:
             ("last-bytes", ~self.unsent & ~repairing),
             ("receive-window", self._window_full()),
             ("backup", unused & self._is_backup()),
+            ("held-back", self.held_back),
+            (_BLOCKED, self._is_blocked()),
             ("scheduler-or-policy", unused & ~self._buffer_full),
             *((cause, self._repairing(cause)) for cause in repairs),
             ("send-buffer", self._buffer_full),
@@ -136,14 +249,9 @@ class PathAccount:
         return found
 
     def _is_queued(self) -> Mask:
-        """The round trip shows a queue, so the path cannot be idle: it is slower than at its best, or carries others.
-
-        A sender with a full buffer sends in bursts, which wait for each other: then what is on its way has to be more
-        than the path holds without a queue.
-        """
-        longer: Mask = self.path.queued_s(self.at) > max(_DEEP_S, self.path.rtt_s / 4)
-        most = self.path.flight + 2 * _SEGMENT_BYTES
-        return longer & (self.flight > np.where(self._buffer_full, most, self.path.flight / 2))
+        """The round trip shows a queue: the path is not idle, but slower than at its best, or it carries others."""
+        longer: Mask = self.path.standing_s(self.at) > max(_DEEP_S, self.path.rtt_s / 4)
+        return longer & (self.flight > 0)
 
     def _repairing(self, cause: str) -> Mask:
         """From a loss until the flight is what it was before it."""
@@ -197,13 +305,18 @@ class PathAccount:
         return self._at(self.flow.window_ends, first) - self._at(self.flow.sent, 0.0) < _SEGMENT_BYTES
 
     @cached_property
+    def is_buffer_limited(self) -> bool:
+        """Whether a buffer limits what is outstanding."""
+        return bool(self._buffer_full.any())
+
+    @cached_property
     def _buffer_full(self) -> Mask:
         """About as much is outstanding as ever, and that is so for much of the time: a window would go on growing."""
         outstanding = self._at(self.flow.sent, 0.0) - self._at(self.flow.acknowledged, 0.0)
         counted = outstanding[self.unsent & self.is_due]
         if not len(counted):
             return np.zeros(len(self.at), np.bool_)
-        most = float(counted.max())
+        most = float(np.quantile(counted, _MOST))
         often = bool((counted >= _FULL * most).mean() >= _OFTEN)
         held: Mask = outstanding >= _HELD * most
         return held & often
@@ -212,12 +325,47 @@ class PathAccount:
         wanted: Mask = self._at(self.path.backups, 0.0) > 0.0
         return wanted
 
+    @cached_property
+    def _gap(self) -> tuple[Array, Integers]:
+        """How long the path sent no new segment around each slice, and the number of the one that it sent next."""
+        sent = np.concatenate([[-np.inf], self.path.sent_s, [np.inf]])
+        place = np.searchsorted(self.path.sent_s, self.at, side="right")
+        return sent[place + 1] - sent[place], place
+
+    @cached_property
+    def _is_empty(self) -> Mask:
+        """Everything that was sent on the path had arrived."""
+        times, _, _ = self.path.arrivals
+        empty: Mask = self._gap[1] <= np.searchsorted(times, self.at, side="right")
+        return empty
+
+    @cached_property
+    def _waits(self) -> Mask:
+        """The next segment of the path has data below what was sent on others: it was given to the path already."""
+        begins = np.append(self.path.data_begins, -1)[self._gap[1]]
+        waits: Mask = (begins >= 0) & (begins < self._at(self.flow.sent, 0.0))
+        return waits
+
+    @cached_property
+    def held_back(self) -> Mask:
+        """A segment that is not full waits, although the path is empty: TCP_CORK or Nagle's algorithm holds it back."""
+        sizes = np.append(self.path.sizes, np.inf)[self._gap[1]]
+        held: Mask = self._is_empty & self._waits & (sizes < self.path.sizes.max(initial=0.0))
+        return held
+
+    def _is_blocked(self) -> Mask:
+        """Nothing new was sent on any path for a round trip, nor on this one, although not all had arrived."""
+        sent, acknowledged = self._at(self.flow.sent, 0.0), self._at(self.flow.acknowledged, 0.0)
+        times = np.concatenate([[-np.inf], self.flow.sent[:, 0], [np.inf]])
+        place = np.searchsorted(self.flow.sent[:, 0], self.at, side="right")
+        none = (times[place + 1] - times[place] > self.shortest_s + self.length) & ~self._waits
+        blocked: Mask = none & (self._gap[0] > self.path.rtt_s + self.length) & (acknowledged < sent)
+        return blocked & (self.first_path >= 0)
+
     def _unused(self) -> Mask:
         """Everything that was sent on the path had arrived, and nothing more was sent for a round trip."""
-        times, _, _ = self.path.arrivals
-        sent, known = (np.searchsorted(each, self.at, side="right") for each in (self.path.sent_s, times))
-        last = np.append(-np.inf, self.path.sent_s)[sent]
-        unused: Mask = (sent <= known) & (self.at - last > self.path.rtt_s + self.length)
+        last = np.append(-np.inf, self.path.sent_s)[self._gap[1]]
+        unused: Mask = self._is_empty & (self.at - last > self.path.rtt_s + self.length) & ~self._waits
         return unused
 
     def _decayed(self) -> Mask:

@@ -20,11 +20,8 @@ from anabranch.results import connections, evidence, linktime
 from anabranch.results.connections import Session
 from anabranch.results.evidence import DataEvidence, PathEvidence
 from anabranch.results.recording import Array
-from anabranch.runs.captureaccount import PathAccount
+from anabranch.runs.captureaccount import SLICE_S, account
 from anabranch.runs.parts import Part, by_cause, with_outages
-
-SLICE_S = 0.01
-"""Time is divided into slices of this length; a longer capture has longer ones."""
 
 _MOST_SLICES = 500_000
 
@@ -108,7 +105,7 @@ def explain_capture(file: str | Path, *, session: int | None = None) -> CaptureE
         raise InputError(
             f"{place}: the capture seems to be the receiver's; expected one at the end that sends the data"
         )
-    return _explained((str(place), session, len(sizes)), chosen, paths, evidence.of_data(packets, chosen))
+    return _explained((str(place), session, len(sizes)), chosen, paths, evidence.of_data(packets, chosen, paths))
 
 
 # --- The account ----------------------------------------------------------------------------------------------------
@@ -120,17 +117,14 @@ def _explained(
     begin, end = float(flow.requests_s[0]), float(flow.done_s.max())
     length = max(SLICE_S, (end - begin) / _MOST_SLICES)
     edges: Array = begin + length * np.arange(int(np.ceil((end - begin) / length)) + 1, dtype=np.float64)
-    bits: dict[tuple[str, str], float] = {}
-    due = 0.0
+    due, spent = account(paths, flow, edges)
     known = [path.rate for path in paths if path.rate]
-    for path in paths:
-        slices = PathAccount(path, flow, edges)
-        due = max(due, slices.due_s)
-        for cause, seconds in slices.account().items():
-            key = (path.name, cause)
-            bits[key] = bits.get(key, 0.0) + seconds * 8 * (path.rate or sum(known) / len(known))
+    bits: dict[tuple[str, str, str | None], float] = {}
+    for each in spent:
+        key = (each.path.name, each.cause, each.by)
+        bits[key] = bits.get(key, 0.0) + each.seconds * 8 * (each.path.rate or sum(known) / len(known))
     possible = sum(bits.values())
-    parts = [Part(*key, None, value, value / possible if possible else 0.0) for key, value in bits.items()]
+    parts = [Part(*key, value, value / possible if possible else 0.0) for key, value in bits.items()]
     parts.sort(key=lambda part: -part.share)
     return CaptureExplanation(
         file=which[0],

@@ -34,6 +34,7 @@ OF_CAPTURES = {
     "link-down": "nothing arrived on it for long",
     "slower-or-shared": "it was slower than at its best: a lower rate, or packets of other connections",
     "scheduler-or-policy": "the scheduler or the path policy sent nothing on it",
+    "held-back": "a segment that was not full was held back (TCP_CORK, as nginx's tcp_nopush, or Nagle)",
     "window": "the window was smaller than what the path carries",
 }
 """What a capture says, where that differs: packets do not tell some causes from each other."""
@@ -80,6 +81,6 @@ def of_column(column: str) -> str | None:
     return None if found is None else found[1].replace("_", "-")
 
 
-def of_capture(cause: str) -> str:
-    """A cause that a capture tells."""
-    return OF_CAPTURES.get(cause) or CAUSES[cause]
+def of_capture(cause: str, by: str | None) -> str:
+    """A cause that a capture tells, with the path behind it."""
+    return (OF_CAPTURES.get(cause) or CAUSES[cause]) + ("" if by is None else f" ({by})")
