@@ -36,9 +36,6 @@ LEAST_STALL_S = 1.0
 MOST_DRAWS = 40
 """So often another network is drawn where a fault costs too little."""
 
-ALARM = 0.1
-"""A cause that takes this share of what was possible, and more, is one to look at."""
-
 
 @dataclass(frozen=True)
 class Fault:
@@ -525,10 +522,11 @@ def _others(seed: int, verbose: bool) -> None:
             print("     ", one.fault.kind)
             if verbose:
                 _describe(one)
-    alarms = [(n, found) for n, found in without if next(iter(found.causes.values()), 0.0) >= ALARM]
-    print(f"without a fault: {len(alarms)} of {len(without)} have a cause of {ALARM:.0%} or more")
+    alarms = [(n, found) for n, found in without if found.first_cause is not None]
+    print(f"without a fault: {len(alarms)} of {len(without)} have a first cause")
     for number, found in alarms:
-        print("     ", healthy(number, seed)[0]["session"][0]["video"]["kind"], list(found.causes.items())[:3])
+        drawn = healthy(number, seed)[0]
+        print("     ", drawn["session"][0]["video"]["kind"], drawn["transport"], list(found.causes.items())[:3])
 
 
 if __name__ == "__main__":

@@ -13,10 +13,12 @@ pub enum Limit {
     Policy,
     /// It is a backup, and another subflow works.
     Backup,
-    /// The congestion window is full, or a pace, that of the control or the cap of the connection, has not come to the next packet.
+    /// The congestion window is full, or the pace of the control has not come to the next packet.
     Window,
     /// The same while losses are repaired.
     Recovery,
+    /// The window has room, but the cap on the pace of the connection has not come to the next packet.
+    PaceCap,
     /// The peer's receive window is full.
     ReceiveWindow,
     /// The application has more, but the send buffer is full.

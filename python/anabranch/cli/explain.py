@@ -18,6 +18,7 @@ from anabranch.errors import InputError
 from anabranch.runs.captured import explain_capture
 from anabranch.runs.explanation import Explanation
 from anabranch.runs.explanation import explain as find
+from anabranch.runs.parts import of_outages
 from anabranch.runs.trials import Trial, WhatIf
 from anabranch.system import outputs
 from anabranch.wording import causes, quantities
@@ -175,7 +176,7 @@ def _explain_capture(file: Path, session: int | None, *, as_json: bool) -> None:
 def _lines(found: Explanation) -> list[str]:
     """The explanation, a sentence or a cause a line."""
     rate = found.possible_bits / found.due_s / 1e6 if found.due_s else 0.0
-    lines = [f"{found.scenario}, seed {found.seed}, {found.session}: {found.question}"]
+    lines = [f"{found.scenario}, seed {found.seed}, {found.session}: {found.question}", _verdict(found)]
     if found.buffer_s is not None:
         lines.append(f"From {found.begin_s:.1f} s on, the buffer fell from {found.buffer_s:.1f} s to nothing.")
     lines.append(
@@ -183,6 +184,18 @@ def _lines(found: Explanation) -> list[str]:
     )
     parts = [(part.share, part.path, causes.phrase(part.cause, part.by)) for part in found.parts]
     return [*lines, *_shares(found.useful_share, parts)]
+
+
+def _verdict(found: Explanation) -> str:
+    """A sentence with the cause to look at first."""
+    first = found.first_cause
+    if first is None:
+        return "No fault found: no cause has more than in runs without a fault."
+    # The largest part comes first.
+    mine = [part for part in of_outages(found.parts) if part.cause == first]
+    if not mine:
+        return f"Look first at this: {causes.phrase(first, None)}."
+    return f"Look first at {mine[0].path}: {causes.phrase(first, mine[0].by)}."
 
 
 def _shares(useful: float, parts: list[tuple[float, str, str]]) -> list[str]:

@@ -43,6 +43,7 @@ FILLINGS = {
     "window": (_SKY, ""),
     "start-up": (_SKY, "////"),
     "idle-decay": (_SKY, "...."),
+    "pacing": (_SKY, "xxxx"),
     "scheduler": (_GREEN, ""),
     "policy": (_GREEN, "////"),
     "backup": (_GREEN, "...."),

@@ -21,7 +21,7 @@ from anabranch.results.connections import Session
 from anabranch.results.evidence import DataEvidence, PathEvidence
 from anabranch.results.recording import Array
 from anabranch.runs.captureaccount import SLICE_S, account
-from anabranch.runs.parts import Part, by_cause, with_outages
+from anabranch.runs.parts import Part, by_cause, of_outages
 
 _MOST_SLICES = 500_000
 
@@ -65,7 +65,7 @@ class CaptureExplanation:
     @property
     def first_cause(self) -> str | None:
         """The cause to look at first, if there is one: the largest. What an outage loses belongs to the outage."""
-        shares = with_outages(self.causes)
+        shares = by_cause(of_outages(self.parts))
         return max(shares, key=lambda cause: shares[cause], default=None)
 
     def as_dict(self) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from anabranch import _core, arguments
 from anabranch.errors import InputError
 from anabranch.results import downloads, events, linktime, metrics, recording
 from anabranch.results.linktime import SLICE_S
-from anabranch.runs import reading, remedies, runfolder, trials
-from anabranch.runs.parts import Part, by_cause, with_outages
+from anabranch.runs import reading, remedies, runfolder, trials, verdict
+from anabranch.runs.parts import Part, by_cause
 from anabranch.runs.trials import WhatIf
 from anabranch.system import regular
 
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 
 _FIRST_RUN = 0.2
 """The part of the progress that the run itself is, where it is repeated without its causes."""
-
-_OF_REPLACEMENTS = 0.5
-"""What another scheduler or control returns counts as so much of it for the cause that it was tried against."""
-
 
 _FORMATS = (".png", ".svg", ".pdf")
 _AROUND = 0.2
@@ -99,29 +95,19 @@ class Explanation:
 
     @property
     def first_cause(self) -> str | None:
-        """The cause to look at first, if there is one: the largest of the account.
+        """The key of the cause to look at first; none if no cause matters.
 
-        With `what_if`, the cause of which the share of what was lost and the part of what can be returned are largest
-        together: a large cause may cost nothing, and a remedy may help against other causes than its own.
+        A cause matters if it has more of what was possible than runs without a fault have, or if its removal returns
+        something to the viewer. With `what_if`, the first cause is the one of which the share of what was lost and the
+        part of what can be returned are largest together.
         """
-        shares = with_outages(self.causes)
-        lost = sum(shares.values())
-        scores = {cause: share / lost for cause, share in shares.items()}
-        tried = () if self.what_if is None else self.what_if.trials
-        gains = [(trial.cause, trial.gain * (_OF_REPLACEMENTS if trial.replaces else 1.0)) for trial in tried]
-        most = max((gain for _, gain in gains), default=0.0)
-        best: dict[str, float] = {}
-        for cause, gain in gains if most > 0.0 else ():
-            cause = "link-down" if cause == "loss-outage" and "link-down" in shares else cause
-            best[cause] = max(best.get(cause, 0.0), gain / most)
-        scores = {cause: scores.get(cause, 0.0) + best.get(cause, 0.0) for cause in scores | best}
-        return max(scores, key=lambda cause: scores[cause], default=None)
+        return verdict.first_cause(self.parts, self.what_if)
 
     def as_dict(self) -> dict[str, Any]:
         """The same for JSON."""
         found = asdict(replace(self, _over_time=None))
         del found["_over_time"]
-        return {**found, "causes": self.causes}
+        return {**found, "causes": self.causes, "first_cause": self.first_cause}
 
     def figure(self) -> Figure:
         """What each path's link went to over time, by cause, with the player's buffer and its stalls.

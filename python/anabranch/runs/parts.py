@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,11 @@ def by_cause(parts: Iterable[Part]) -> dict[str, float]:
     return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
-def with_outages(shares: dict[str, float]) -> dict[str, float]:
+def of_outages(parts: Sequence[Part]) -> list[Part]:
     """The same, where what an outage lost belongs to the outage."""
-    whole = dict(shares)
-    if "link-down" in whole:
-        whole["link-down"] += whole.pop("loss-outage", 0.0)
-    return whole
+    if all(part.cause != _OUTAGE for part in parts):
+        return list(parts)
+    return [replace(part, cause=_OUTAGE) if part.cause == _OF_OUTAGE else part for part in parts]
+
+
+_OUTAGE, _OF_OUTAGE = "link-down", "loss-outage"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch import _core
 from anabranch.results import linktime
+from anabranch.runs.parts import by_cause, of_outages
 
 if TYPE_CHECKING:
     from anabranch.runs.parts import Part
@@ -21,7 +22,7 @@ MOST_REMEDIES = 8
 """So many remedies are tried at the most, those of the largest causes: each takes a run."""
 
 _LEAST_OF_CAUSE = 0.1
-"""A path counts for a cause if it has at least this part of the cause's share."""
+"""A path counts for a cause if it has at least this part of the cause's share, or `LEAST_SHARE` itself."""
 
 _FULL_LINKS = 0.9
 """Links that carried new data for this part of the time have nothing to spare."""
@@ -264,6 +265,10 @@ def _window(case: _Case) -> _Found:
     return found + _other(case, "congestion_control", "cubic" if coupled else "bbr")
 
 
+def _pacing(_: _Case) -> _Found:
+    return [("no pacing of responses", {"server.response_pacing": "off"})]
+
+
 def _start_up(case: _Case) -> _Found:
     place, _ = case.transport("initial_window")
     return [("a larger initial window", {place: _INITIAL_WINDOW})]
@@ -332,6 +337,7 @@ _REMEDIES: Mapping[str, Callable[[_Case], _Found]] = {
     linktime.USEFUL: _faster,
     "request": _request,
     "start-up": _start_up,
+    "pacing": _pacing,
     "window": _window,
     "loss-random": _loss,
     "loss-queue": _queue,
@@ -365,15 +371,15 @@ def of_parts(
         useful_share: The share of new data.
         parts: What the rest went to.
     """
-    shares: dict[str, float] = {}
-    for part in parts:
-        shares[part.cause] = shares.get(part.cause, 0.0) + part.share
-    wanted = [cause for cause, share in sorted(shares.items(), key=lambda item: -item[1]) if share >= LEAST_SHARE]
+    parts = of_outages(parts)
+    shares = by_cause(parts)
+    wanted = [cause for cause, share in shares.items() if share >= LEAST_SHARE]
     if useful_share >= _FULL_LINKS:
         wanted.insert(0, linktime.USEFUL)
     found: dict[tuple[tuple[str, str], ...], Remedy] = {}
     for cause in wanted:
-        mine = [part for part in parts if part.cause == cause and part.share >= _LEAST_OF_CAUSE * shares[cause]]
+        least = min(_LEAST_OF_CAUSE * shares.get(cause, 0.0), LEAST_SHARE)
+        mine = [part for part in parts if part.cause == cause and part.share >= least]
         paths = dict.fromkeys(part.path for part in mine) or dict.fromkeys(scenario["session"][entry]["paths"])
         by = dict.fromkeys(part.by for part in mine if part.by is not None)
         case = _Case(scenario, entry, capacity, tuple(paths), tuple(by))

@@ -6,9 +6,12 @@
 //! the packets that leave its server, so nothing is computed as a remainder: a moment whose cause is unknown is
 //! [`Cause::Unexplained`].
 
+mod cuts;
 mod table;
 
 pub(crate) use table::tabulate;
+
+use cuts::Cuts;
 
 use anabranch_events::{DropCause, Limit, LossCause, PathLimit, PlayerEvent, TransportEvent};
 use anabranch_units::{Duration, Instant, PathId};
@@ -31,12 +34,14 @@ pub enum Cause {
     LossRandom,
     /// The same for losses at a full queue.
     LossQueue,
-    /// The same for losses while the link was down.
+    /// The same for losses while the link was down, and what else the path needed to work again.
     LossOutage,
     /// The sender took reordered or late packets for lost.
     Reordering,
     /// The window had decayed because the connection was idle.
     IdleDecay,
+    /// The server limited the pace of its response.
+    Pacing,
     /// The player read no more for now: what arrives fills the receive buffer.
     Player,
     /// The receiver's window was full of data beyond a gap, or is too small for the path.
@@ -55,7 +60,7 @@ pub enum Cause {
     Shared,
     /// The link, or the client's interface, was down.
     LinkDown,
-    /// The link carried less than its mean.
+    /// The link carried less than usual.
     LinkSlow,
     /// A packet with bytes that were on their way already.
     Copies,
@@ -67,7 +72,7 @@ pub enum Cause {
 
 impl Cause {
     /// All of them, new data first.
-    pub(crate) const ALL: [Cause; 22] = [
+    pub(crate) const ALL: [Cause; 23] = [
         Cause::Useful,
         Cause::Request,
         Cause::StartUp,
@@ -77,6 +82,7 @@ impl Cause {
         Cause::LossOutage,
         Cause::Reordering,
         Cause::IdleDecay,
+        Cause::Pacing,
         Cause::Player,
         Cause::ReceiveWindow,
         Cause::SendBuffer,
@@ -135,30 +141,63 @@ pub struct Passed {
     pub dropped: Option<DropCause>,
 }
 
-/// A reduction of a window whose effect lasts.
-#[derive(Clone, Copy, Debug)]
-struct Cut {
-    cause: Cause,
-    /// The window before, in packets.
-    from: f64,
-    /// The window has been smaller since: loss recovery reduces it step by step.
-    begun: bool,
-}
-
 #[derive(Debug)]
 struct PathAccount {
     id: PathId,
     /// Everything before is entered.
     settled: Instant,
     up: bool,
+    /// When it was down last; none if it never was, or has carried payload of the session since.
+    down_at: Option<Instant>,
+    /// Whether the link is busy.
+    busy: bool,
+    /// The connection whose packet the link sent last, if it is another one.
+    foreign: Option<u32>,
     limit: Option<PathLimit>,
-    cut: Option<Cut>,
+    /// Reductions of the window whose effects last.
+    cuts: Cuts,
     /// When the link was idle last because the window was full.
     starved: Instant,
+    /// How long the link takes for a full packet, and the payload of it.
+    packet: Option<(Duration, u32)>,
     /// The last loss of a packet with payload here.
     last_loss: Option<Cause>,
     /// Whether a window was reduced, by an event since the last limits.
     reduced: bool,
+}
+
+impl PathAccount {
+    fn new(id: PathId, start: Instant) -> Self {
+        PathAccount {
+            id,
+            settled: start,
+            up: true,
+            down_at: None,
+            busy: false,
+            foreign: None,
+            limit: None,
+            cuts: Cuts::default(),
+            starved: start,
+            packet: None,
+            last_loss: None,
+            reduced: false,
+        }
+    }
+
+    /// The window that keeps the link busy, in packets, if a packet was seen.
+    fn needed(&self, srtt: Duration) -> f64 {
+        match self.packet {
+            Some((time, _)) if !time.is_zero() && !srtt.is_zero() => srtt.as_secs_f64() / time.as_secs_f64(),
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// Notes a packet of payload that the link sent in this time.
+    fn note_packet(&mut self, time: Duration, len: u32) {
+        if self.packet.is_none_or(|(_, largest)| len >= largest) {
+            self.packet = Some((time, len));
+        }
+    }
 }
 
 /// See the module's description.
@@ -167,6 +206,8 @@ pub struct Account {
     paths: Vec<PathAccount>,
     /// Requests whose responses are due, oldest first.
     due: Vec<u32>,
+    /// When the last request was sent.
+    requested: Instant,
     /// Bytes that the server's application had written when the last request was sent, and has by now.
     written_before: u64,
     written: u64,
@@ -186,19 +227,10 @@ pub struct Account {
 impl Account {
     /// The account of a session over these paths.
     pub fn new(start: Instant, paths: &[PathId]) -> Self {
-        let path = |id: &PathId| PathAccount {
-            id: *id,
-            settled: start,
-            up: true,
-            limit: None,
-            cut: None,
-            starved: start,
-            last_loss: None,
-            reduced: false,
-        };
         Account {
-            paths: paths.iter().map(path).collect(),
+            paths: paths.iter().map(|id| PathAccount::new(*id, start)).collect(),
             due: Vec::new(),
+            requested: start,
             written_before: 0,
             written: 0,
             all_given: true,
@@ -231,7 +263,11 @@ impl Account {
             }
         }
         self.enter_idle(path, serving_since.unwrap_or(now).min(now));
-        self.paths[path].up = up;
+        let account = &mut self.paths[path];
+        if !(account.up && up) {
+            account.down_at = Some(now);
+        }
+        (account.up, account.busy) = (up, serving_since.is_some());
     }
 
     /// What limits each path from now on, how many bytes the server's application has written, and whether all of them were given to
@@ -240,22 +276,18 @@ impl Account {
         (self.written, self.all_given) = (written, all_given);
         for limit in limits {
             let Some(path) = self.paths.iter_mut().find(|path| path.id == limit.path) else { continue };
+            let now = path.settled;
+            let needed = path.needed(limit.srtt);
             if let Some(before) = path.limit {
                 let idled = before.outstanding == 0;
                 // Half a packet is more than rounding.
-                if idled && !path.reduced && limit.cwnd + 0.5 < before.cwnd && path.cut.is_none() {
-                    path.cut = Some(Cut { cause: Cause::IdleDecay, from: before.cwnd, begun: false });
+                if idled && !path.reduced && limit.cwnd + 0.5 < before.cwnd {
+                    path.cuts.add(Cause::IdleDecay, before.cwnd, limit.cwnd, now, needed, limit.srtt);
                 }
             }
-            // The window is within five per cent of what it was, and it has kept the link busy for a round trip.
-            let recovered = path.settled.since(path.starved) >= limit.srtt;
-            if let Some(cut) = &mut path.cut {
-                let smaller = limit.cwnd < 0.95 * cut.from;
-                cut.begun |= smaller;
-                if cut.begun && !smaller && recovered {
-                    path.cut = None;
-                }
-            }
+            // The window has kept the link busy for a round trip.
+            let recovered = now.since(path.starved) >= limit.srtt;
+            path.cuts.forget(limit.cwnd, now, needed, recovered);
             path.reduced = false;
             path.limit = Some(*limit);
         }
@@ -270,18 +302,22 @@ impl Account {
     pub fn see_sender(&mut self, event: &TransportEvent, path: Option<usize>) {
         let Some(path) = path.map(|at| &mut self.paths[at]) else { return };
         match *event {
-            TransportEvent::WindowReduced { cause, from, .. } => {
+            TransportEvent::WindowReduced { cause, from, to, .. } => {
                 path.reduced = true;
-                let cause = match (cause, path.last_loss) {
+                let slow_start = path.limit.is_some_and(|limit| limit.slow_start);
+                let cause = match (cause, path.last_loss.take()) {
                     (LossCause::Penalty, _) => Cause::Scheduler,
+                    // Without the decay, slow start would not have filled the queue.
+                    (_, Some(Cause::LossQueue)) if slow_start && path.cuts.cause() == Some(Cause::IdleDecay) => {
+                        Cause::IdleDecay
+                    }
                     (_, Some(lost)) => lost,
                     (_, None) => Cause::Reordering,
                 };
-                let from = path.cut.map_or(from, |cut| cut.from.max(from));
-                path.cut = Some(Cut { cause, from, begun: false });
-                path.last_loss = None;
+                let srtt = path.limit.map_or(Duration::ZERO, |limit| limit.srtt);
+                path.cuts.add(cause, from, to, path.settled, path.needed(srtt), srtt);
             }
-            TransportEvent::ReductionUndone { .. } => path.cut = None,
+            TransportEvent::ReductionUndone { .. } => path.cuts.undo(),
             _ => {}
         }
     }
@@ -291,6 +327,7 @@ impl Account {
         match *event {
             PlayerEvent::Requested { request } => {
                 self.due.push(request);
+                self.requested = self.paths.first().map_or(self.requested, |path| path.settled);
                 self.written_before = self.written;
             }
             PlayerEvent::ResponseComplete { request, .. } => self.due.retain(|due| *due != request),
@@ -311,6 +348,7 @@ impl Account {
 
     /// What the link was busy with; notes what is carried and what is missing.
     fn take(&mut self, path: usize, packet: &Passed) -> Reason {
+        self.paths[path].foreign = packet.foreign;
         if let Some(flow) = packet.foreign {
             return Reason { cause: Cause::Shared, by: By::Flow(flow) };
         }
@@ -333,6 +371,10 @@ impl Account {
             return cause.alone();
         }
         self.missing.retain(|(from, to, ..)| *to <= start || *from >= end);
+        self.paths[path].down_at = None;
+        if let Some(began) = packet.began {
+            self.paths[path].note_packet(packet.at.since(began), len);
+        }
         let cause = if self.carried.contains(start, end) { Cause::Copies } else { Cause::Useful };
         self.carried.insert(start, end);
         cause.alone()
@@ -369,22 +411,29 @@ impl Account {
         }
         let awaits_request = self.written == self.written_before && self.all_given;
         let Some(limit) = path.limit.filter(|_| !awaits_request) else {
-            return Some(Cause::Request.alone());
+            // A request, or its retransmission, may have been lost.
+            let cut = self.paths.iter().any(|path| path.down_at.is_some_and(|down| down >= self.requested));
+            return Some(if cut { Cause::LossOutage } else { Cause::Request }.alone());
         };
         let missing_here = self.missing.iter().find(|(_, _, path, _)| *path == at).map(|(.., cause)| *cause);
+        let outage = path.down_at.map(|_| Cause::LossOutage);
         let cause = match limit.limit {
-            Limit::NotJoined => Cause::NotJoined,
+            Limit::NotJoined => outage.unwrap_or(Cause::NotJoined),
             Limit::Policy => Cause::Policy,
             Limit::Backup => Cause::Backup,
             Limit::Scheduler => Cause::Scheduler,
+            Limit::PaceCap => Cause::Pacing,
             Limit::ReceiveWindow if self.unread => Cause::Player,
             Limit::ReceiveWindow => Cause::ReceiveWindow,
             Limit::SendBuffer => Cause::SendBuffer,
-            Limit::Failed => missing_here.or(path.cut.map(|cut| cut.cause)).unwrap_or(Cause::Unexplained),
-            Limit::Window | Limit::Recovery => missing_here.unwrap_or(match (path.cut, limit.slow_start) {
-                (Some(cut), _) => cut.cause,
-                (None, true) => Cause::StartUp,
-                (None, false) => Cause::Window,
+            Limit::Failed => outage.or(missing_here).or(path.cuts.last).unwrap_or(Cause::Unexplained),
+            Limit::Recovery => {
+                let cut = path.cuts.cause().or(path.cuts.last);
+                outage.or(missing_here).or(cut).unwrap_or(Cause::Unexplained)
+            }
+            Limit::Window => outage.or(missing_here).or(path.cuts.cause()).unwrap_or(match limit.slow_start {
+                true => Cause::StartUp,
+                false => Cause::Window,
             }),
             Limit::NoData => return self.last_bytes(missing_here),
         };
@@ -394,15 +443,22 @@ impl Account {
     /// Everything was sent: losses that are not repaired, or the path with the longest round trip among those with bytes on their way,
     /// are behind it.
     fn last_bytes(&self, missing_here: Option<Cause>) -> Option<Reason> {
-        if let Some(cause) = missing_here.or_else(|| self.missing.first().map(|(.., cause)| *cause)) {
+        // While the link of another path is still busy, a loss on it delays nothing.
+        let elsewhere = || self.missing.iter().find(|(_, _, path, _)| !self.paths[*path].busy);
+        if let Some(cause) = missing_here.or_else(|| elsewhere().map(|(.., cause)| *cause)) {
             return Some(cause.alone());
         }
         let with_bytes = self.paths.iter().enumerate().filter_map(|(at, path)| {
             let limit = path.limit.filter(|limit| limit.outstanding > 0)?;
-            Some((limit.srtt, at))
+            Some(((path.busy, limit.srtt), at))
         });
         let (_, at) = with_bytes.max()?;
-        Some(Reason { cause: Cause::LastBytes, by: By::Path(at as u16) })
+        // They wait behind the packets of another connection.
+        let before = self.paths[at].foreign.filter(|_| self.paths[at].busy);
+        Some(match before {
+            Some(flow) => Reason { cause: Cause::Shared, by: By::Flow(flow) },
+            None => Reason { cause: Cause::LastBytes, by: By::Path(at as u16) },
+        })
     }
 
     /// Enters a span, slice by slice, if a response is due.

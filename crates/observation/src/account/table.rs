@@ -4,11 +4,11 @@ use super::{Account, By, Cause, Entry, SLICE};
 use crate::capacity;
 use crate::scalars::scalars_of;
 use crate::table::{Column, EventColumns, words};
-use anabranch_scenario::Scenario;
+use anabranch_scenario::{Rate, Scenario};
 use anabranch_units::{Duration, Instant};
 use std::collections::BTreeMap;
 
-/// A link counts as slower than its mean where it lacks more than this part of it: rates are rounded.
+/// A link counts as slower than usual where it lacks more than this part: rates are rounded.
 const LEAST_LACK: f64 = 0.01;
 
 /// One row: a slice of time of a path, a request, and what this time of the link went to.
@@ -47,7 +47,8 @@ pub(crate) fn tabulate(
                 By::Flow(flow) => flows.get(flow as usize).cloned(),
                 By::Path(path) => paths.get(usize::from(path)).map(|path| scenario.paths[*path].name.clone()),
             };
-            weigh(&scenario.paths[path].name, session as u32, &entries, &capacity, &name, &mut rows);
+            let usual = usual(scenario, path, &capacity);
+            weigh(&scenario.paths[path].name, session as u32, &entries, (&capacity, usual), &name, &mut rows);
         }
     }
     rows.sort_by_key(|row| (row.session, row.slice));
@@ -69,17 +70,26 @@ fn begin(slice: u64) -> Instant {
     Instant::from_nanos(slice * SLICE.as_nanos())
 }
 
-/// Adds the rows of a path. A slice of the link is worth what its rate allows in it; what that lacks of the mean is a row of its own.
+/// What the path's link usually allows in a slice. A rate that varies by itself has a mean. One that is constant but for scheduled
+/// changes has a best: a change that lasts for most of the run would be its mean.
+fn usual(scenario: &Scenario, path: usize, capacity: &[f64]) -> f64 {
+    let varies = |link: usize| !matches!(scenario.links[link].down.rate, None | Some(Rate::Constant(_)));
+    if scenario.links_of(&scenario.paths[path]).into_iter().any(varies) {
+        return capacity.iter().sum::<f64>() / capacity.len().max(1) as f64;
+    }
+    capacity.iter().copied().fold(0.0, f64::max)
+}
+
+/// Adds the rows of a path. A slice of the link is worth what its rate allows in it; what that lacks of the usual is a row of its own.
 fn weigh(
     path: &str,
     session: u32,
     entries: &BTreeMap<Entry, Duration>,
-    capacity: &[f64],
+    (capacity, usual): (&[f64], f64),
     name: &dyn Fn(By) -> Option<String>,
     rows: &mut Vec<Row>,
 ) {
-    let mean = capacity.iter().sum::<f64>() / capacity.len().max(1) as f64;
-    if !mean.is_finite() || mean <= 0.0 {
+    if !usual.is_finite() || usual <= 0.0 {
         return;
     }
     let len = SLICE.as_secs_f64();
@@ -97,7 +107,7 @@ fn weigh(
         // What is left of the slice's capacity was there while the link was up.
         let rate = if all > down { bits / len * (all / (all - down)) } else { 0.0 };
         for ((_, _, request, reason), time) in &list {
-            let worth = if reason.cause == Cause::LinkDown { mean / len } else { rate };
+            let worth = if reason.cause == Cause::LinkDown { usual / len } else { rate };
             rows.push(Row {
                 slice,
                 path: path.to_string(),
@@ -109,8 +119,8 @@ fn weigh(
                 bits: worth * time,
             });
         }
-        let lack = (mean - bits) * (all / len) - mean / len * down;
-        if lack > LEAST_LACK * mean * (all / len) {
+        let lack = (usual - bits) * (all / len) - usual / len * down;
+        if lack > LEAST_LACK * usual * (all / len) {
             let request = list[0].0.2;
             let (cause, link) = (Cause::LinkSlow, Duration::ZERO);
             rows.push(Row { slice, path: path.to_string(), session, request, cause, by: None, link, bits: lack });

@@ -48,15 +48,20 @@ impl Connection {
             return Limit::Backup;
         }
         let (unsent, repairs) = (self.outgoing.unsent(), matches!(view.phase, Phase::Recovery | Phase::Loss));
+        // What commits into the buffer cannot change to another subflow.
+        let committed = self.config.transport.commit == Commit::IntoBuffer && others().any(|other| other.queued > 0);
         if view.queued == 0 && view.unrepaired == 0 && unsent == 0 {
-            // What commits into the buffer cannot change to another subflow.
-            let committed =
-                self.config.transport.commit == Commit::IntoBuffer && others().any(|other| other.queued > 0);
             return match committed {
                 true => Limit::Scheduler,
                 false if self.outgoing.withdrawable() > 0 => Limit::SendBuffer,
                 false => Limit::NoData,
             };
+        }
+        let subflow = self.subflows.iter().find(|subflow| subflow.id == view.id);
+        let paced_until = subflow.map_or(Instant::ZERO, |subflow| subflow.sender.paced_until());
+        let cap_until = self.pace_cap.until();
+        if view.in_flight < view.cwnd.floor() && cap_until > now && cap_until >= paced_until {
+            return Limit::PaceCap;
         }
         if view.queued > 0 || view.room() == 0 || view.unrepaired > 0 {
             return if repairs { Limit::Recovery } else { Limit::Window };
@@ -64,11 +69,9 @@ impl Connection {
         let space = self.outgoing.window_end().saturating_sub(self.outgoing.next);
         let window_blocks = space < unsent && space < u64::from(view.mss);
         if window_blocks && self.mode() != Mode::Negotiating {
-            return Limit::ReceiveWindow;
+            // The window is full of data that another subflow has yet to send.
+            return if committed { Limit::Scheduler } else { Limit::ReceiveWindow };
         }
-        let subflow = self.subflows.iter().find(|subflow| subflow.id == view.id);
-        let paced_until = subflow.map_or(Instant::ZERO, |subflow| subflow.sender.paced_until());
-        let paced = paced_until.max(self.pace_cap.until()) > now;
-        if paced || !self.waits.scheduler_waiting { Limit::Window } else { Limit::Scheduler }
+        if paced_until > now || !self.waits.scheduler_waiting { Limit::Window } else { Limit::Scheduler }
     }
 }

@@ -1,0 +1,87 @@
+"""Which cause of an account of link time to look at first, and whether any matters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from anabranch.results import linktime
+from anabranch.runs.parts import by_cause, of_outages
+
+if TYPE_CHECKING:
+    from anabranch.runs.parts import Part
+    from anabranch.runs.trials import WhatIf
+
+_EVERY_RUN_HAS = frozenset(
+    ("request", "start-up", "window", "loss-queue", "idle-decay", "last-bytes", "scheduler", "not-joined")
+)
+"""Causes that runs without a fault have, too: requests take a round trip, windows grow, and fill queues until
+these drop packets."""
+
+_LEAST_OF_EVERY_RUN = 0.06
+"""Such a cause matters from this share of what was possible on in one long download, which has the round trip of
+its request once."""
+
+_PER_REQUEST = 3.0
+"""Each request costs a round trip, which is the share of the cause ``request``, and so many times as much of
+another cause at most: runs of many short downloads have larger shares without a fault."""
+
+_MOST_OF_EVERY_RUN = 0.2
+"""From this share on, any cause matters."""
+
+_LEAST_OF_OTHERS = 0.02
+"""Another cause matters from this share on: runs without a fault have none, and less is no part of a fault that a
+viewer would notice."""
+
+_LEAST_GAIN = 0.05
+"""A cause whose removal improves what is measured by this part matters whatever its share: on a busy link, little
+time may cost a lot."""
+
+_OF_REPLACEMENTS = 0.5
+"""What another scheduler or control returns counts as so much of it for the cause that it was tried against."""
+
+
+def matters(cause: str, causes: Mapping[str, float]) -> bool:
+    """Whether a cause has more of what was possible than it has in runs without a fault.
+
+    Args:
+        cause: The key of the cause.
+        causes: The share of each cause.
+    """
+    least = _LEAST_OF_OTHERS
+    if cause in _EVERY_RUN_HAS:
+        usual = _LEAST_OF_EVERY_RUN + _PER_REQUEST * causes.get("request", 0.0)
+        least = min(usual, _MOST_OF_EVERY_RUN)
+    return causes.get(cause, 0.0) >= least
+
+
+def first_cause(parts: Sequence[Part], what_if: WhatIf | None) -> str | None:
+    """The cause to look at first; none if none matters.
+
+    By the account alone that is the largest one. With repeated runs, it is the cause of which the share of
+    what was lost and the part of what can be returned are largest together: a large cause may cost nothing, and a
+    remedy may help against other causes than its own.
+
+    Args:
+        parts: What was lost.
+        what_if: What the run would have been without each cause, if that was tried.
+    """
+    shares = by_cause(part for part in of_outages(parts) if part.cause != _UNEXPLAINED)
+    lost = sum(shares.values())
+    scores = {cause: share / lost for cause, share in shares.items() if lost > 0.0}
+    large = {cause for cause in shares if matters(cause, shares)}
+    if what_if is not None:
+        gains: dict[str, float] = {}
+        for trial in what_if.trials:
+            if trial.cause == linktime.USEFUL:
+                continue
+            gain = trial.gain * (_OF_REPLACEMENTS if trial.replaces else 1.0)
+            gains[trial.cause] = max(gains.get(trial.cause, 0.0), gain)
+        most = max(gains.values(), default=0.0)
+        large |= {cause for cause, gain in gains.items() if gain > _LEAST_GAIN * abs(what_if.value)}
+        for cause, gain in gains.items() if most > 0.0 else ():
+            scores[cause] = scores.get(cause, 0.0) + gain / most
+    return max((cause for cause in scores if cause in large), key=lambda cause: scores[cause], default=None)
+
+
+_UNEXPLAINED = "unexplained"

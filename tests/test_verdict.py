@@ -1,0 +1,55 @@
+"""Which cause of an account is named first: one that matters, outages as wholes, and remedies that return something."""
+
+from __future__ import annotations
+
+from anabranch.runs import verdict
+from anabranch.runs.parts import Part
+from anabranch.runs.trials import Trial, WhatIf
+
+
+def parts(**shares: float) -> list[Part]:
+    """The parts of a path; underscores of names are hyphens."""
+    found = [Part("wifi", cause.replace("_", "-"), None, 0.0, share) for cause, share in shares.items()]
+    return sorted(found, key=lambda part: -part.share)
+
+
+def tried(*gains: tuple[str, float, bool]) -> WhatIf:
+    """Remedies of a run whose stalls take 10 s: the cause, what is returned, and whether another part replaces one."""
+    trials = tuple(Trial(cause, cause, {}, 10.0 - gain, gain, replaces) for cause, gain, replaces in gains)
+    return WhatIf("stall_s", True, 10.0, trials)
+
+
+def test_a_cause_that_runs_without_a_fault_have_matters_only_above_what_they_have() -> None:
+    assert verdict.first_cause(parts(last_bytes=0.059, start_up=0.05), None) is None
+    assert verdict.first_cause(parts(last_bytes=0.061, start_up=0.05), None) == "last-bytes"
+    # Each of many short downloads has its last bytes.
+    assert verdict.first_cause(parts(last_bytes=0.1, request=0.02), None) is None
+
+
+def test_a_small_part_of_another_cause_is_named_before_a_larger_usual_one() -> None:
+    assert verdict.first_cause(parts(last_bytes=0.05, loss_random=0.021), None) == "loss-random"
+    assert verdict.first_cause(parts(last_bytes=0.05, loss_random=0.019), None) is None
+
+
+def test_what_an_outage_loses_belongs_to_the_outage() -> None:
+    assert verdict.first_cause(parts(shared=0.3, link_down=0.2, loss_outage=0.15), None) == "link-down"
+    assert verdict.first_cause(parts(shared=0.1, loss_outage=0.15), None) == "loss-outage"
+
+
+def test_what_is_not_explained_is_no_cause() -> None:
+    assert verdict.first_cause(parts(unexplained=0.5, shared=0.05), None) == "shared"
+    assert verdict.first_cause([], None) is None
+
+
+def test_a_remedy_that_returns_something_makes_its_cause_matter() -> None:
+    lost = parts(shared=0.2, loss_random=0.015)
+    assert verdict.first_cause(lost, tried(("loss-random", 6.0, False), ("shared", 0.1, False))) == "loss-random"
+    assert verdict.first_cause(parts(loss_random=0.015), tried(("loss-random", 0.4, False))) is None
+    # Faster links return something in every run.
+    assert verdict.first_cause(parts(loss_random=0.015), tried(("useful", 6.0, False))) is None
+
+
+def test_another_scheduler_counts_half_against_the_cause_that_it_was_tried_for() -> None:
+    lost = parts(last_bytes=0.3, shared=0.25)
+    gains = (("last-bytes", 8.0, True), ("shared", 6.0, False))
+    assert verdict.first_cause(lost, tried(*gains)) == "shared"
