@@ -8,19 +8,19 @@ const SPACING: u64 = 10;
 const LINK_RATE: f64 = 100_000.0;
 
 /// A bed behind a link with a rate, a round trip of [`RTT`] and an endless queue; each packet is acknowledged.
-struct Link {
+struct Bottleneck {
     bed: Bed,
     free_at: u64,
     arrivals: VecDeque<u64>,
     acked: u64,
 }
 
-impl Link {
+impl Bottleneck {
     /// In congestion avoidance, so that the window hardly grows.
     fn new(window: u32) -> Self {
         let mut bed = Bed::new(window);
         bed.set_window(window, window);
-        Link { bed, free_at: 0, arrivals: VecDeque::new(), acked: 0 }
+        Bottleneck { bed, free_at: 0, arrivals: VecDeque::new(), acked: 0 }
     }
 
     /// Sends until a time, with at most so many packets in flight besides what the window allows: as a scheduler that holds
@@ -55,30 +55,30 @@ impl Link {
 
 #[test]
 fn the_delivery_rate_is_the_link_s_where_window_over_round_trip_reads_several_times_it() {
-    let mut link = Link::new(40);
-    link.run(3000, u32::MAX);
-    let (delivered, by_window) = link.readings();
+    let mut bottleneck = Bottleneck::new(40);
+    bottleneck.run(3000, u32::MAX);
+    let (delivered, by_window) = bottleneck.readings();
     assert!((delivered - 1.0).abs() < 0.02, "{delivered}");
     assert!((by_window - 1.0).abs() < 0.2, "a full window and its queue: {by_window}");
     // Held back at 5 packets a round trip, the queue and the round trip shrink and the window stays.
-    link.run(8000, 5);
-    let (delivered, by_window) = link.readings();
+    bottleneck.run(8000, 5);
+    let (delivered, by_window) = bottleneck.readings();
     assert!((delivered - 1.0).abs() < 0.02, "{delivered}");
     assert!(by_window > 3.0, "{by_window}");
 }
 
 #[test]
 fn a_window_that_was_cut_to_spare_another_subflow_does_not_show_the_path() {
-    let mut link = Link::new(40);
-    link.run(3000, u32::MAX);
+    let mut bottleneck = Bottleneck::new(40);
+    bottleneck.run(3000, u32::MAX);
     for _ in 0..4 {
-        link.bed.subflow.sender.penalise();
+        bottleneck.bed.subflow.sender.penalise();
     }
-    assert!(link.bed.cwnd() < 8, "{}", link.bed.cwnd());
+    assert!(bottleneck.bed.cwnd() < 8, "{}", bottleneck.bed.cwnd());
     // What was sent before the cut is acknowledged, then one round trip of few packets.
-    let drained = link.free_at + RTT;
-    link.run(drained + RTT, u32::MAX);
-    assert!((link.readings().0 - 1.0).abs() < 0.02, "{:?}", link.readings());
+    let drained = bottleneck.free_at + RTT;
+    bottleneck.run(drained + RTT, u32::MAX);
+    assert!((bottleneck.readings().0 - 1.0).abs() < 0.02, "{:?}", bottleneck.readings());
 }
 
 #[test]
