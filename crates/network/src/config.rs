@@ -119,8 +119,9 @@ impl DirectionConfig {
 
     fn validate_rate(&self) -> Result<(), ConfigError> {
         if let RateConfig::Synthetic(synthetic) = &self.rate {
-            let wrong = |(key, problem)| ConfigError::new("rate", format!("`{key}` {problem}"));
-            return synthetic.check().map_err(wrong);
+            return synthetic.check().map_err(|error| {
+                ConfigError::new("rate", format!("`{}` {}", error.field, error.problem)).expecting(error.expected)
+            });
         }
         let RateConfig::TokenBucket(bucket) = &self.rate else { return Ok(()) };
         let packet = u64::from(self.mtu + self.overhead);

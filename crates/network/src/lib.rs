@@ -63,7 +63,7 @@ pub use queue::{
     Backlog, CoDelConfig, Departure, DropTailConfig, QUEUES, Queue, QueueConfig, QueueLimit, QueueParameters,
     QueuedPacket, RedConfig,
 };
-pub use server::{RateConfig, TokenBucketConfig};
+pub use server::{ConstantConfig, RateConfig, TokenBucketConfig};
 pub use stats::{Count, Imbalance, Stats};
 pub use trace::{
     AtEnd, Column, ColumnName, FirstRow, Gap, Gaps, Latency, OPPORTUNITY_BYTES, OUTAGE_SHARE_OF_MEAN, Opportunities,

@@ -54,7 +54,7 @@ fn token_bucket() -> impl Strategy<Value = TokenBucketConfig> {
 
 fn rate() -> impl Strategy<Value = RateConfig> {
     prop_oneof![
-        bandwidth().prop_map(RateConfig::Constant),
+        bandwidth().prop_map(RateConfig::from),
         token_bucket().prop_map(RateConfig::TokenBucket),
         table().prop_map(|steps| RateConfig::Table(steps.into())),
         opportunities().prop_map(|trace| RateConfig::Opportunities(trace.into())),
@@ -296,7 +296,7 @@ proptest! {
         let mut changed = Vec::new();
         let mut now = Instant::ZERO;
         for (length, rate) in &steps {
-            changed.push((now, Step::Change(Change::Rate(RateConfig::Constant(*rate)))));
+            changed.push((now, Step::Change(Change::Rate((*rate).into()))));
             now += *length;
         }
         changed.extend(script);

@@ -33,8 +33,8 @@ pub use links::{DirectedLink, directed_links};
 pub use plan::{FlowPlan, addresses, plan};
 pub use portable::Portable;
 pub use schema::{
-    Action, Bulk, Constant, Dash, DirectionSpec, Event, External, Fps, LatencyUse, Link, MOST_RECORDED, Offset, Path,
-    Player, Progressive, Rate, SCHEMA, Scenario, Session, Starts, Statistics, Synthetic, TooBig, Trace, Traffic,
-    TrafficKind, Video, json_schema, load, load_dictionary, load_with, page,
+    Action, Bulk, Dash, DirectionSpec, Event, External, Fps, LatencyUse, Link, MOST_RECORDED, Offset, Path, Player,
+    Progressive, Rate, SCHEMA, Scenario, Session, Starts, Statistics, TooBig, Trace, Traffic, TrafficKind, Video,
+    json_schema, load, load_dictionary, load_with, page,
 };
 pub use warning::{Warning, WarningKind};

@@ -5,7 +5,7 @@
 use crate::error::Error;
 use anabranch_network::{
     AtEnd, Column, ColumnName, Gap, Gaps, OUTAGE_SHARE_OF_MEAN, RateUnit, Reading, RecordedRate, SYNTHETIC_KINDS,
-    Summary, SyntheticConfig, TableFormat, TableHints, TimeUnit, TraceError, TraceHints, TraceKind,
+    Streams, Summary, TableFormat, TableHints, TimeUnit, TraceError, TraceHints, TraceKind,
 };
 use anabranch_units::text::{Problem, read_rate, read_time, write_time};
 use anabranch_units::{Duration, nearest};
@@ -334,14 +334,10 @@ pub fn synthesize(
     let Some(found) = SYNTHETIC_KINDS.find(kind) else {
         return Err(unknown("kind of network", kind, known()));
     };
-    let config = SyntheticConfig {
-        model: (found.create)(),
-        mean: read_rate(mean).map_err(|problem| option("--mean", mean, problem))?,
-        period: time("--duration", duration)?,
-        stream: format!("trace/{kind}"),
-        seed: None,
-    };
-    let recording = config.recording(seed).map_err(|error| complain(kind, error))?;
+    let mean = read_rate(mean).map_err(|problem| option("--mean", mean, problem))?;
+    let period = time("--duration", duration)?;
+    let streams = Streams::new(seed, format!("trace/{kind}"));
+    let recording = (found.create)().recording(mean, period, &streams).map_err(|error| complain(kind, error))?;
     recording.write(target.kind()?, time("--step", target.step)?).map_err(|error| complain(kind, error))
 }
 

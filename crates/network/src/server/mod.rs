@@ -14,6 +14,8 @@ use crate::draws::Streams;
 use crate::trace::{Opportunities, Steps, SyntheticConfig};
 use anabranch_units::{Bandwidth, Duration, Instant};
 use opportunities::OpportunityServer;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use table::TableServer;
 use token_bucket::TokenBucket;
@@ -58,11 +60,19 @@ impl Work {
     }
 }
 
+/// A constant rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename = "Constant")]
+pub struct ConstantConfig {
+    /// The rate, or "unlimited".
+    pub rate: Bandwidth,
+}
+
 /// The transmission rate of a link. Every packet counts with the link's overhead.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RateConfig {
     /// Constant; [`Bandwidth::INFINITE`] takes no time, [`Bandwidth::ZERO`] keeps packets waiting.
-    Constant(Bandwidth),
+    Constant(ConstantConfig),
     /// A shaper that lets bursts pass, like tc's tbf and HTB.
     TokenBucket(TokenBucketConfig),
     /// A recorded rate over time, starting when the link gets it.
@@ -75,7 +85,7 @@ pub enum RateConfig {
 
 impl From<Bandwidth> for RateConfig {
     fn from(rate: Bandwidth) -> Self {
-        RateConfig::Constant(rate)
+        RateConfig::Constant(ConstantConfig { rate })
     }
 }
 
@@ -83,7 +93,7 @@ impl RateConfig {
     /// The mean rate: of a recording, over one pass; of a synthetic rate, the configured mean.
     pub fn mean(&self) -> Bandwidth {
         match self {
-            RateConfig::Constant(rate) => *rate,
+            RateConfig::Constant(constant) => constant.rate,
             RateConfig::TokenBucket(bucket) => bucket.rate,
             RateConfig::Table(steps) => steps.mean_rate(),
             RateConfig::Opportunities(trace) => trace.mean_rate(),
@@ -104,7 +114,7 @@ enum Kind {
 impl Kind {
     fn new(config: &RateConfig, streams: &Streams, now: Instant) -> Self {
         match config {
-            RateConfig::Constant(rate) => Kind::Constant(*rate),
+            RateConfig::Constant(constant) => Kind::Constant(constant.rate),
             RateConfig::TokenBucket(bucket) => Kind::TokenBucket(TokenBucket::new(*bucket, now)),
             RateConfig::Table(steps) => Kind::Table(TableServer::new(Arc::clone(steps), now)),
             RateConfig::Opportunities(trace) => Kind::Opportunities(OpportunityServer::new(Arc::clone(trace), now)),

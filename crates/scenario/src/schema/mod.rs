@@ -33,8 +33,8 @@ pub use check::MOST_RECORDED;
 pub use json_schema::json_schema;
 pub use page::page;
 pub use tables::{
-    Action, Bulk, Constant, Dash, DirectionSpec, Event, Fps, LatencyUse, Link, Offset, Path, Player, Progressive, Rate,
-    SCHEMA, Scenario, Session, Starts, Statistics, Synthetic, TooBig, Trace, Traffic, TrafficKind, Video,
+    Action, Bulk, Dash, DirectionSpec, Event, Fps, LatencyUse, Link, Offset, Path, Player, Progressive, Rate, SCHEMA,
+    Scenario, Session, Starts, Statistics, TooBig, Trace, Traffic, TrafficKind, Video,
 };
 
 use crate::error::Error;

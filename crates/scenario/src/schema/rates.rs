@@ -18,22 +18,16 @@ impl Checker<'_> {
             Rate::Constant(_) | Rate::TokenBucket(_) => Ok(()),
             Rate::Trace(trace) => self.complete_trace(trace, offset, steps),
             Rate::Synthetic(synthetic) => {
-                if SYNTHETIC_KINDS.find(&synthetic.synthetic).is_none() {
+                if SYNTHETIC_KINDS.find(&synthetic.kind).is_none() {
                     let at = self.at(&[steps, &["synthetic"]].concat());
-                    return Err(
-                        Mistake::unknown("kind of network", &synthetic.synthetic, SYNTHETIC_KINDS.names()).at(at)
-                    );
+                    return Err(Mistake::unknown("kind of network", &synthetic.kind, SYNTHETIC_KINDS.names()).at(at));
                 }
                 synthetic.stream = format!("link/{link}");
                 synthetic.complete();
-                let times =
-                    [("correlation_time", synthetic.correlation_time), ("between_outages", synthetic.between_outages)];
-                match times.into_iter().find(|(_, time)| time.is_some_and(|time| time.is_zero())) {
-                    Some((key, _)) => {
-                        self.wrong(&[steps, &[key]].concat(), format!("`{key}` is zero"), "a time above zero")
-                    }
-                    None => Ok(()),
-                }
+                synthetic.check().or_else(|error| {
+                    let message = format!("`{}` {}", error.field, error.problem);
+                    self.wrong(&[steps, &[error.field]].concat(), message, error.expected)
+                })
             }
         }
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Error;
 use anabranch_network::loss::Bernoulli;
-use anabranch_network::{Loss, LossAt, QueueConfig, TokenBucketConfig};
+use anabranch_network::{ConstantConfig, Loss, LossAt, QueueConfig, TokenBucketConfig};
 use anabranch_stack::connection::{Commit, Failover, Protocol};
 use anabranch_units::{Bandwidth, Bytes, Duration, Ratio};
 use proptest::prelude::*;
@@ -82,7 +82,7 @@ fn the_design_s_example_means_what_it_says() {
 }
 
 fn mbps(n: u64) -> Option<Rate> {
-    Some(Rate::Constant(Constant { rate: Bandwidth::from_mbps(n) }))
+    Some(Rate::Constant(ConstantConfig { rate: Bandwidth::from_mbps(n) }))
 }
 
 fn bernoulli(share: u64, at: LossAt) -> Option<Loss> {

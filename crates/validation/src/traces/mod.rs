@@ -9,7 +9,7 @@ pub mod recorded;
 pub mod table;
 
 use crate::statistics::Mean;
-use anabranch_network::{Recording, Summary, SyntheticConfig, SyntheticModel};
+use anabranch_network::{Recording, Streams, Summary, SyntheticModel};
 use anabranch_units::{Bandwidth, Duration};
 use rayon::prelude::*;
 
@@ -73,15 +73,11 @@ pub fn summaries(recordings: &[Recording]) -> Vec<Summary> {
 /// A synthetic group with traces of the lengths of the real ones.
 pub fn synthetic_group(model: &SyntheticModel, like: &[Summary], seed: u64) -> Vec<Summary> {
     let made = |(index, real): (usize, &Summary)| {
-        let config = SyntheticConfig {
-            model: *model,
-            // So high that rounding to bits per second does not matter; everything is relative to it.
-            mean: Bandwidth::from_mbps(100),
-            period: Duration::from_secs(real.samples_bps.len() as u64),
-            stream: format!("trace/{index}"),
-            seed: None,
-        };
-        summary(&config.recording(seed).expect("the parameters are possible"))
+        // So high that rounding to bits per second does not matter; everything is relative to it.
+        let mean = Bandwidth::from_mbps(100);
+        let period = Duration::from_secs(real.samples_bps.len() as u64);
+        let streams = Streams::new(seed, format!("trace/{index}"));
+        summary(&model.recording(mean, period, &streams).expect("the parameters are possible"))
     };
     like.par_iter().enumerate().map(made).collect()
 }

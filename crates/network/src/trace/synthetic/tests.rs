@@ -5,8 +5,11 @@ use crate::trace::Summary;
 
 const PERIOD: Duration = Duration::from_secs(100_000);
 
-fn config(model: SyntheticModel) -> SyntheticConfig {
-    SyntheticConfig { model, mean: Bandwidth::from_mbps(10), period: PERIOD, stream: "test".into(), seed: None }
+const MEAN: Bandwidth = Bandwidth::from_mbps(10);
+
+fn lte() -> SyntheticConfig {
+    let read = serde_json::json!({ "synthetic": "lte", "mean": "10 Mb/s", "period": "100000 s" });
+    SyntheticConfig { stream: "test".into(), ..serde_json::from_value(read).unwrap() }
 }
 
 fn plain() -> SyntheticModel {
@@ -21,19 +24,19 @@ fn plain() -> SyntheticModel {
 }
 
 fn summary(model: SyntheticModel, seed: u64) -> Summary {
-    Summary::of(&config(model).recording(seed).unwrap()).unwrap()
+    Summary::of(&model.recording(MEAN, PERIOD, &Streams::new(seed, "test")).unwrap()).unwrap()
 }
 
 #[test]
 fn without_variation_it_is_constant() {
-    let steps = config(plain()).generate(&Streams::new(1, "x"));
-    assert!(steps.iter().all(|(length, rate)| (length, rate) == (Duration::from_secs(1), Bandwidth::from_mbps(10))));
+    let steps = plain().generate(MEAN, PERIOD, &Streams::new(1, "x"));
+    assert!(steps.iter().all(|step| step == (Duration::from_secs(1), MEAN)));
 }
 
 #[test]
 fn the_name_and_the_seed_decide() {
     let make = |config: &SyntheticConfig, seed, streams| config.generate(&Streams::new(seed, streams));
-    let varied = config((SYNTHETIC_KINDS[1].create)());
+    let varied = lte();
     let first = make(&varied, 1, "link/a/down");
     assert_eq!(make(&varied, 1, "link/a/up"), first);
     assert_ne!(make(&varied, 2, "link/a/down"), first);
@@ -44,10 +47,20 @@ fn the_name_and_the_seed_decide() {
 }
 
 #[test]
+fn what_is_given_replaces_the_kind_s_parameters() {
+    let usual = lte().model();
+    let mut config = SyntheticConfig { spread: Some(2.0), outage: Some(Duration::ZERO), ..lte() };
+    let model = SyntheticModel { spread: 2.0, outage: Duration::ZERO, ..usual };
+    assert_eq!(config.model(), model);
+    config.complete();
+    assert_eq!((config.headroom, config.spread, config.noise), (Some(usual.headroom), Some(2.0), Some(usual.noise)));
+    assert_eq!(config.model(), model);
+}
+
+#[test]
 fn every_kind_has_its_mean_and_its_outages() {
     for kind in SYNTHETIC_KINDS {
         let model = (kind.create)();
-        model.check().unwrap();
         let seeds: Vec<Summary> = (0..10).map(|seed| summary(model, seed)).collect();
         let mean = seeds.iter().map(|s| s.mean_bps).sum::<f64>() / 10.0;
         assert!((mean / 1e7 - 1.0).abs() < 0.02, "{}: {mean}", kind.name);
@@ -92,14 +105,17 @@ fn outages_have_the_configured_length() {
 #[test]
 fn impossible_parameters_are_named() {
     let bad = |change: fn(&mut SyntheticConfig)| {
-        let mut config = config(plain());
+        let mut config = lte();
+        assert_eq!(config.check(), Ok(()));
         change(&mut config);
-        config.check().unwrap_err().0
+        config.check().unwrap_err().field
     };
-    assert_eq!(bad(|c| c.model.headroom = f64::NAN), "headroom");
-    assert_eq!(bad(|c| c.model.spread = -0.1), "spread");
-    assert_eq!(bad(|c| c.model.noise = 3.1), "noise");
-    assert_eq!(bad(|c| c.model.between_outages = Duration::ZERO), "between_outages");
+    assert_eq!(bad(|c| c.kind = "let".into()), "synthetic");
+    assert_eq!(bad(|c| c.headroom = Some(f64::NAN)), "headroom");
+    assert_eq!(bad(|c| c.spread = Some(-0.1)), "spread");
+    assert_eq!(bad(|c| c.noise = Some(3.1)), "noise");
+    assert_eq!(bad(|c| c.correlation_time = Some(Duration::ZERO)), "correlation_time");
+    assert_eq!(bad(|c| c.between_outages = Some(Duration::ZERO)), "between_outages");
     assert_eq!(bad(|c| c.period = Duration::from_millis(900)), "period");
     assert_eq!(bad(|c| c.period = Duration::from_secs(1 << 33)), "period");
 }

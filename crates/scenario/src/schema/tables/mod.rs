@@ -20,7 +20,7 @@ pub use link::{DirectionSpec, Link, TooBig};
 pub use offset::Offset;
 pub use player::Player;
 pub(super) use rate::Recorded;
-pub use rate::{Constant, LatencyUse, Rate, Synthetic, Trace};
+pub use rate::{LatencyUse, Rate, Trace};
 pub use server::Server;
 pub use session::{Path, Session, Statistics, Traffic, TrafficKind};
 pub use starts::Starts;

@@ -2,11 +2,11 @@
 
 use super::offset::Offset;
 use anabranch_network::{
-    AtEnd, ColumnName, Gap, RateConfig, RateUnit, SYNTHETIC_KINDS, Steps, SyntheticConfig, SyntheticModel, TimeUnit,
-    TokenBucketConfig, TraceKind,
+    AtEnd, ColumnName, ConstantConfig, Gap, RateConfig, RateUnit, Steps, SyntheticConfig, TimeUnit, TokenBucketConfig,
+    TraceKind,
 };
 use anabranch_registry::by_kind;
-use anabranch_units::{Bandwidth, Duration, text};
+use anabranch_units::{Duration, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -16,21 +16,14 @@ by_kind! {
     #[derive(Clone, Debug, PartialEq)]
     pub enum Rate: "kind of rate" {
         /// Always the same.
-        "constant" => Constant(Constant),
+        "constant" => Constant(ConstantConfig),
         /// A shaper that lets bursts pass.
         "token-bucket" => TokenBucket(TokenBucketConfig),
         /// As recorded.
         "trace" => Trace(Trace),
         /// Synthetic, with the statistics of recorded rates.
-        "synthetic" => Synthetic(Synthetic),
+        "synthetic" => Synthetic(SyntheticConfig),
     }
-}
-
-/// A constant rate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Constant {
-    /// The rate, or "unlimited".
-    pub rate: Bandwidth,
 }
 
 /// A recording that a direction follows.
@@ -114,52 +107,6 @@ pub enum LatencyUse {
     OneWay,
 }
 
-/// A synthetic rate. The parameters of its model have the kind's values where they are absent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Synthetic {
-    /// The kind of network: a name of `anabranch list synthetic-rates`.
-    #[schemars(schema_with = "kinds_of_networks")]
-    pub synthetic: String,
-    /// The mean rate in the long run.
-    pub mean: Bandwidth,
-    /// The time after which the rate repeats. It changes once a second.
-    #[serde(default = "an_hour")]
-    pub period: Duration,
-    /// The seed of the rate; the run's seed where absent. Both directions of a link have the same rate.
-    #[serde(default, deserialize_with = "text::whole_option::<0, 9223372036854775807, _, _>")]
-    pub seed: Option<u64>,
-    /// The logit of the ratio of the typical rate to that of the fastest modulation; the kind's where absent.
-    #[serde(default, deserialize_with = "text::number_option::<-50, 50, _>")]
-    #[schemars(range(min = -50, max = 50))]
-    pub headroom: Option<f64>,
-    /// The standard deviation of that logit over time; the kind's where absent.
-    #[serde(default, deserialize_with = "text::number_option::<0, 50, _>")]
-    #[schemars(range(min = 0, max = 50))]
-    pub spread: Option<f64>,
-    /// The time after which the autocorrelation of that logit has fallen to 1/e; the kind's where absent.
-    pub correlation_time: Option<Duration>,
-    /// The standard deviation of the logarithm of a factor that is new in every second; the kind's where absent.
-    #[serde(default, deserialize_with = "text::number_option::<0, 3, _>")]
-    #[schemars(range(min = 0, max = 3))]
-    pub noise: Option<f64>,
-    /// The mean time from one outage to the next; the kind's where absent.
-    pub between_outages: Option<Duration>,
-    /// The mean length of an outage, `0 s` for none; the kind's where absent.
-    pub outage: Option<Duration>,
-    /// The stream of random numbers, which follows from the link's name.
-    #[serde(skip)]
-    pub(in super::super) stream: String,
-}
-
-fn an_hour() -> Duration {
-    Duration::from_secs(3600)
-}
-
-fn kinds_of_networks(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let names: Vec<&str> = SYNTHETIC_KINDS.names().collect();
-    schemars::json_schema!({ "enum": names, "x-expected": format!("one of {}", names.join(", ")) })
-}
-
 impl Rate {
     /// As the network takes it.
     ///
@@ -167,17 +114,19 @@ impl Rate {
     /// If it is a trace whose file was not read.
     pub fn config(&self) -> RateConfig {
         match self {
-            Rate::Constant(Constant { rate }) => RateConfig::Constant(*rate),
+            Rate::Constant(constant) => RateConfig::Constant(*constant),
             Rate::TokenBucket(bucket) => RateConfig::TokenBucket(*bucket),
             Rate::Trace(trace) => trace.recorded.as_ref().expect("the trace was read").rate.clone(),
-            Rate::Synthetic(synthetic) => RateConfig::Synthetic(synthetic.config()),
+            Rate::Synthetic(synthetic) => RateConfig::Synthetic(synthetic.clone()),
         }
     }
 
     /// Whether nothing ever passes. Not of a trace whose file was not read.
     pub(in super::super) fn is_zero(&self) -> bool {
         match self {
-            Rate::Constant(Constant { rate }) | Rate::TokenBucket(TokenBucketConfig { rate, .. }) => rate.as_bps() == 0,
+            Rate::Constant(ConstantConfig { rate }) | Rate::TokenBucket(TokenBucketConfig { rate, .. }) => {
+                rate.as_bps() == 0
+            }
             Rate::Synthetic(synthetic) => synthetic.mean.as_bps() == 0,
             Rate::Trace(trace) => match trace.recorded.as_ref().map(|recorded| &recorded.rate) {
                 Some(RateConfig::Table(steps)) => steps.iter().all(|(_, rate)| rate.as_bps() == 0),
@@ -230,36 +179,5 @@ impl Recorded {
             other => other.clone(),
         };
         self.delay = self.delay.as_ref().map(|delay| delay.shifted(offset));
-    }
-}
-
-impl Synthetic {
-    /// As the network takes it.
-    ///
-    /// # Panics
-    /// If there is no such kind of network, which is checked when the scenario is read.
-    pub fn config(&self) -> SyntheticConfig {
-        let kind = SYNTHETIC_KINDS.find(&self.synthetic).expect("the kind was checked");
-        let usual = (kind.create)();
-        let model = SyntheticModel {
-            headroom: self.headroom.unwrap_or(usual.headroom),
-            spread: self.spread.unwrap_or(usual.spread),
-            noise: self.noise.unwrap_or(usual.noise),
-            correlation_time: self.correlation_time.unwrap_or(usual.correlation_time),
-            between_outages: self.between_outages.unwrap_or(usual.between_outages),
-            outage: self.outage.unwrap_or(usual.outage),
-        };
-        SyntheticConfig { model, mean: self.mean, period: self.period, stream: self.stream.clone(), seed: self.seed }
-    }
-
-    /// Writes out the kind's parameters.
-    pub(in super::super) fn complete(&mut self) {
-        let model = self.config().model;
-        self.headroom = Some(model.headroom);
-        self.spread = Some(model.spread);
-        self.noise = Some(model.noise);
-        self.correlation_time = Some(model.correlation_time);
-        self.between_outages = Some(model.between_outages);
-        self.outage = Some(model.outage);
     }
 }
