@@ -37,7 +37,7 @@ pub enum Far {
 }
 
 /// One path with a link of its own: a device in the client's namespace, and both directions of the link between it and the far end.
-pub struct Link {
+pub struct EmulatedPath {
     /// The client's device.
     pub client: Tun,
     /// The far end.
@@ -78,10 +78,10 @@ pub struct Topology {
     pub paths: Vec<Route>,
 }
 
-impl From<Vec<Link>> for Topology {
-    fn from(list: Vec<Link>) -> Self {
+impl From<Vec<EmulatedPath>> for Topology {
+    fn from(list: Vec<EmulatedPath>) -> Self {
         let (mut links, mut paths) = (Vec::new(), Vec::new());
-        for (i, Link { client, far, up, down, middlebox }) in list.into_iter().enumerate() {
+        for (i, EmulatedPath { client, far, up, down, middlebox }) in list.into_iter().enumerate() {
             links.push(Pipes { up, down, middlebox });
             paths.push(Route { client, far, links: vec![i] });
         }
@@ -218,12 +218,12 @@ fn position(link: usize, direction: LinkDirection) -> usize {
 }
 
 impl<H: Host> Emulator<H> {
-    /// Links that carry traffic once [`Emulator::run`] is called; link `i` is [`PathId`] `i`. All times count from `clock`'s zero.
+    /// Paths that carry traffic once [`Emulator::run`] is called; path `i` is [`PathId`] `i`. All times count from `clock`'s zero.
     ///
     /// # Errors
     /// If the tap cannot write its headers.
-    pub fn new(clock: Clock, links: Vec<Link>, host: H, script: Script, tap: Tap) -> io::Result<Self> {
-        Emulator::of(clock, links.into(), host, script, tap)
+    pub fn new(clock: Clock, paths: Vec<EmulatedPath>, host: H, script: Script, tap: Tap) -> io::Result<Self> {
+        Emulator::of(clock, paths.into(), host, script, tap)
     }
 
     /// The general form of [`Emulator::new`], for any network.

@@ -28,7 +28,7 @@ mod tun;
 mod wait;
 
 pub use clock::Clock;
-pub use emulator::{Emulator, EmulatorReport, Far, Link, LinkReport, Pipes, Route, Topology};
+pub use emulator::{EmulatedPath, Emulator, EmulatorReport, Far, LinkReport, Pipes, Route, Topology};
 pub use entropy::SystemEntropy;
 pub use host::{Host, NoHost};
 pub use middlebox::{Middlebox, MiddleboxCounts, Strip};

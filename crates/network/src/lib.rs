@@ -67,7 +67,7 @@ pub use server::{ConstantConfig, RateConfig, TokenBucketConfig};
 pub use stats::{Count, Imbalance, Stats};
 pub use trace::{
     AtEnd, Column, ColumnName, FirstRow, Gap, Gaps, Latency, OPPORTUNITY_BYTES, OUTAGE_SHARE_OF_MEAN, Opportunities,
-    RateAndLatency, RateUnit, Reading, RecordedRate, Recording, SYNTHETIC_KINDS, Separator, Steps, Summary,
+    RateAndLatency, RateUnit, Reading, RecordedNetwork, RecordedRate, SYNTHETIC_KINDS, Separator, Steps, Summary,
     SyntheticConfig, SyntheticEntry, SyntheticModel, TableFormat, TableHints, TimeUnit, TraceError, TraceHints,
     TraceKind, Understood,
 };

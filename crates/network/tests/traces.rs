@@ -1,7 +1,7 @@
 //! Recordings written in another format and read again.
 
 use anabranch_network::{
-    AtEnd, RateUnit, Reading, RecordedRate, Recording, Steps, Summary, TableHints, TraceHints, TraceKind,
+    AtEnd, RateUnit, Reading, RecordedNetwork, RecordedRate, Steps, Summary, TableHints, TraceHints, TraceKind,
 };
 use anabranch_units::{Bandwidth, Duration};
 use proptest::collection::vec;
@@ -12,17 +12,17 @@ const BUCKET: Duration = Duration::from_millis(100);
 /// 1500 bytes in bits, the size of an opportunity.
 const PACKET_BITS: f64 = 12_000.0;
 
-fn table() -> impl Strategy<Value = Recording> {
+fn table() -> impl Strategy<Value = RecordedNetwork> {
     let length = prop_oneof![1u64..5_000_000_000, (1u64..5000).prop_map(|ms| ms * 1_000_000)];
     let rate = prop_oneof![Just(0), 0u64..100_000, 0u64..20_000_000];
     vec((length, rate), 1..12).prop_map(|steps| {
         let steps = steps.into_iter().map(|(ns, bps)| (Duration::from_nanos(ns), Bandwidth::from_bps(bps)));
         let rate = RecordedRate::Table(Steps::new(steps, AtEnd::Loop).unwrap());
-        Recording { rate, latency: None }
+        RecordedNetwork { rate, latency: None }
     })
 }
 
-fn opportunities() -> impl Strategy<Value = Recording> {
+fn opportunities() -> impl Strategy<Value = RecordedNetwork> {
     vec(prop_oneof![Just(0u32), 1u32..20, 1u32..500], 1..300).prop_map(|gaps| {
         let times = gaps.iter().scan(1, |at, gap| {
             *at += gap;
@@ -32,16 +32,16 @@ fn opportunities() -> impl Strategy<Value = Recording> {
     })
 }
 
-fn read(text: &str) -> Recording {
+fn read(text: &str) -> RecordedNetwork {
     Reading::of(text.as_bytes(), &TraceHints::default()).unwrap_or_else(|error| panic!("{error}\n{text}")).recording
 }
 
-fn rewritten(recording: &Recording, kind: TraceKind) -> Recording {
+fn rewritten(recording: &RecordedNetwork, kind: TraceKind) -> RecordedNetwork {
     read(&recording.write(kind, BUCKET).unwrap())
 }
 
 /// Bits that a full link has moved after this time, and at its end.
-fn moved_bits(recording: &Recording, until: Duration) -> f64 {
+fn moved_bits(recording: &RecordedNetwork, until: Duration) -> f64 {
     match &recording.rate {
         RecordedRate::Table(steps) => {
             let part = steps.lasting(until).unwrap();
@@ -145,7 +145,7 @@ proptest! {
         let (all, written) = (moved_bits(&recording, recording.period()), moved_bits(&table, recording.period()));
         prop_assert!((all - written).abs() <= 2.0 + 2.0 * recording.period().as_secs_f64(), "{} {}", all, written);
         let back = rewritten(&table, TraceKind::Mahimahi);
-        let count = |recording: &Recording| recording.write(TraceKind::Mahimahi, BUCKET).unwrap().lines().count();
+        let count = |recording: &RecordedNetwork| recording.write(TraceKind::Mahimahi, BUCKET).unwrap().lines().count();
         prop_assert!(count(&back).abs_diff(count(&recording)) <= 1, "{} {}", count(&back), count(&recording));
         // Nothing moves by more than the bucket in which it is.
         for part in 1..10u64 {

@@ -38,9 +38,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use time_wait::{Lookup, TimeWait};
 
-/// Addresses of a subflow's packets.
+/// Addresses of a subflow's packets, by which the subflow is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Flow {
+struct FlowKey {
     path: PathId,
     local: (IpAddr, u16),
     remote: (IpAddr, u16),
@@ -84,7 +84,7 @@ pub struct Server<F, A> {
     half_open: BTreeMap<u64, usize>,
     /// Connections whose client has not asked for anything yet, likewise.
     silent: BTreeMap<u64, usize>,
-    flows: HashMap<Flow, usize>,
+    flows: HashMap<FlowKey, usize>,
     tokens: HashMap<u32, usize>,
     timers: BTreeSet<(Instant, usize)>,
     /// Connections that may have segments to send, in the order in which they changed.
@@ -231,7 +231,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     pub fn reset_orphans(&mut self, now: Instant, orphans: &[Orphan]) {
         for orphan in orphans {
             let end = |address: std::net::SocketAddr| (address.ip(), address.port());
-            let flow = Flow { path: orphan.path, local: end(orphan.local), remote: end(orphan.remote) };
+            let flow = FlowKey { path: orphan.path, local: end(orphan.local), remote: end(orphan.remote) };
             if self.is_ours(flow) {
                 self.orphans.adopt(now, flow, orphan.key);
             }
@@ -287,7 +287,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     }
 
     /// The connection that a segment belongs to, or that it joins.
-    fn find(&mut self, flow: Flow, segment: &Segment) -> Option<usize> {
+    fn find(&mut self, flow: FlowKey, segment: &Segment) -> Option<usize> {
         if let Some(&index) = self.flows.get(&flow) {
             let ended = self.slots[index].as_ref().is_some_and(|slot| slot.connection.is_closed());
             if !(ended && opens(segment.flags)) {
@@ -316,13 +316,13 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     }
 
     /// Whether the segment opens a new connection.
-    fn asks(&self, flow: Flow, segment: &Segment) -> bool {
+    fn asks(&self, flow: FlowKey, segment: &Segment) -> bool {
         let joins = segment.mptcp.iter().any(|option| matches!(option, MptcpOption::JoinSyn { .. }));
         opens(segment.flags) && !joins && flow.local.1 == self.config.local_port
     }
 
     /// Accepts or refuses a new connection. One whose parts cannot be made is refused with RST: trying again would not help.
-    fn accept(&mut self, now: Instant, flow: Flow, segment: &Segment) {
+    fn accept(&mut self, now: Instant, flow: FlowKey, segment: &Segment) {
         self.orphans.forget(flow);
         let full = self.established() >= self.limits.connections && self.silent.is_empty();
         if !self.accepting || full || self.clients.is_full(flow.remote.0, self.limits.per_address) {
@@ -357,7 +357,12 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     ///
     /// # Errors
     /// If a part of the host's cannot be made: its constructor may fail although it did not when the configuration was checked.
-    fn connect(&self, now: Instant, flow: Flow, segment: &Segment) -> Result<(Connection, Option<Parts>), OptionError> {
+    fn connect(
+        &self,
+        now: Instant,
+        flow: FlowKey,
+        segment: &Segment,
+    ) -> Result<(Connection, Option<Parts>), OptionError> {
         let mut config = self.config.clone();
         // The initial subflow's path comes first. The addresses of the others are known when their joins arrive.
         let known = self.position(flow.path);
@@ -398,7 +403,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         let others = self.established();
         let Some(slot) = &mut self.slots[index] else { return };
         self.half_open.remove(&slot.serial);
-        let Flow { local, remote, .. } = slot.flows[0].flow;
+        let FlowKey { local, remote, .. } = slot.flows[0].flow;
         let full = others >= self.limits.connections && self.silent.is_empty();
         if full || self.clients.is_full(remote.0, self.limits.per_address) {
             self.counters.refused += 1;
@@ -504,7 +509,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
             return;
         };
         let paths = self.config.paths.iter().map(|path| path.id);
-        let flow = |path| Flow { path, local: report.source, remote: report.destination };
+        let flow = |path| FlowKey { path, local: report.source, remote: report.destination };
         let mut flows = std::iter::once(path).chain(paths).map(flow);
         let found = flows.find_map(|flow| Some((flow.path, *self.flows.get(&flow)?)));
         let believed = found.is_some_and(|(path, index)| {
@@ -519,7 +524,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     }
 
     /// A segment of no connection that does not open one.
-    fn answer_unknown(&mut self, now: Instant, flow: Flow, segment: &Segment) {
+    fn answer_unknown(&mut self, now: Instant, flow: FlowKey, segment: &Segment) {
         self.counters.unknown += 1;
         if let Some(reset) = self.orphans.reset(flow, segment) {
             return self.answers.push(flow, reset);
@@ -576,7 +581,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         true
     }
 
-    fn is_ours(&self, flow: Flow) -> bool {
+    fn is_ours(&self, flow: FlowKey) -> bool {
         self.config.paths.iter().any(|path| path.id == flow.path && path.local == flow.local.0)
     }
 }
@@ -587,7 +592,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Host for Server<F, A> {
             return self.receive_other(now, path, packet);
         };
         let local = (destination, segment.destination_port);
-        let flow = Flow { path, local, remote: (source, segment.source_port) };
+        let flow = FlowKey { path, local, remote: (source, segment.source_port) };
         if !self.is_ours(flow) {
             self.counters.misdirected += 1;
             return;

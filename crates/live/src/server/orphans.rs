@@ -6,7 +6,7 @@
 //! particular. The client answers it with its real numbers (RFC 9293 section 3.10.7.4), and these with RST and
 //! MP_FASTCLOSE, which ends its connection at once (RFC 8684 section 3.5).
 
-use super::Flow;
+use super::FlowKey;
 use super::application::socket_address;
 use anabranch_segment::{Flags, MptcpOption, Segment};
 use anabranch_units::{Duration, Instant, PathId, SeqNumber};
@@ -71,13 +71,13 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The subflows that remain to be reset.
 #[derive(Debug, Default)]
 pub(super) struct Orphans {
-    keys: HashMap<Flow, Option<u64>>,
+    keys: HashMap<FlowKey, Option<u64>>,
     /// Those to be asked, with the round and its time, in this order.
-    questions: VecDeque<(Instant, u32, Flow)>,
+    questions: VecDeque<(Instant, u32, FlowKey)>,
 }
 
 impl Orphans {
-    pub(super) fn adopt(&mut self, now: Instant, flow: Flow, key: Option<u64>) {
+    pub(super) fn adopt(&mut self, now: Instant, flow: FlowKey, key: Option<u64>) {
         if self.keys.insert(flow, key).is_none() {
             self.questions.push_back((now, 0, flow));
         }
@@ -98,7 +98,7 @@ impl Orphans {
     }
 
     /// The questions that are due, each with a number of `random`.
-    pub(super) fn ask(&mut self, now: Instant, mut random: impl FnMut() -> u64) -> Vec<(Flow, Segment)> {
+    pub(super) fn ask(&mut self, now: Instant, mut random: impl FnMut() -> u64) -> Vec<(FlowKey, Segment)> {
         let mut due = Vec::new();
         while due.len() < BATCH
             && let Some(&(at, round, flow)) = self.questions.front().filter(|(at, ..)| *at <= now)
@@ -125,12 +125,12 @@ impl Orphans {
     }
 
     /// The client has given up by itself, or uses its port again.
-    pub(super) fn forget(&mut self, flow: Flow) {
+    pub(super) fn forget(&mut self, flow: FlowKey) {
         self.keys.remove(&flow);
     }
 
     /// The answer to a segment of an orphan; `None` if it is none.
-    pub(super) fn reset(&mut self, flow: Flow, segment: &Segment) -> Option<Segment> {
+    pub(super) fn reset(&mut self, flow: FlowKey, segment: &Segment) -> Option<Segment> {
         if segment.flags.contains(Flags::RST) {
             self.forget(flow);
             return None;
@@ -151,9 +151,9 @@ impl Orphans {
 mod tests {
     use super::*;
 
-    fn flow(port: u16) -> Flow {
+    fn flow(port: u16) -> FlowKey {
         let (local, remote) = ("10.99.0.1".parse().unwrap(), "10.1.0.2".parse().unwrap());
-        Flow { path: PathId(0), local: (local, 80), remote: (remote, port) }
+        FlowKey { path: PathId(0), local: (local, 80), remote: (remote, port) }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Rate-limited answers to segments of no connection.
 
-use super::Flow;
+use super::FlowKey;
 use anabranch_segment::{Flags, Segment};
 use anabranch_units::{Duration, Instant};
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ const MAX_WAITING: usize = 64;
 /// A token bucket of answers, and those that wait to be sent.
 #[derive(Debug)]
 pub(super) struct Answers {
-    waiting: VecDeque<(Flow, Segment)>,
+    waiting: VecDeque<(FlowKey, Segment)>,
     per_second: u32,
     /// Resets that may be sent now.
     tokens: u32,
@@ -25,7 +25,7 @@ impl Answers {
     }
 
     /// Answers a segment that belongs to no connection (RFC 9293 section 3.10.7.1).
-    pub(super) fn reset(&mut self, now: Instant, flow: Flow, segment: &Segment) {
+    pub(super) fn reset(&mut self, now: Instant, flow: FlowKey, segment: &Segment) {
         if segment.flags.contains(Flags::RST) || !self.take_token(now) {
             return;
         }
@@ -40,21 +40,21 @@ impl Answers {
     }
 
     /// Acknowledges an old segment of a closed flow. A flood of them draws no flood of answers (RFC 5961 section 7).
-    pub(super) fn acknowledge(&mut self, now: Instant, flow: Flow, segment: Segment) {
+    pub(super) fn acknowledge(&mut self, now: Instant, flow: FlowKey, segment: Segment) {
         if self.take_token(now) {
             self.push(flow, segment);
         }
     }
 
     /// Queues a segment of a flow without a connection; their number is limited.
-    pub(super) fn push(&mut self, flow: Flow, mut segment: Segment) {
+    pub(super) fn push(&mut self, flow: FlowKey, mut segment: Segment) {
         if self.waiting.len() < MAX_WAITING {
             (segment.source_port, segment.destination_port) = (flow.local.1, flow.remote.1);
             self.waiting.push_back((flow, segment));
         }
     }
 
-    pub(super) fn pop(&mut self) -> Option<(Flow, Segment)> {
+    pub(super) fn pop(&mut self) -> Option<(FlowKey, Segment)> {
         self.waiting.pop_front()
     }
 

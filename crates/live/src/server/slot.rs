@@ -3,7 +3,7 @@
 use super::receive_pool::ReceivePool;
 use super::time_wait::FinalNumbers;
 use super::train::{Mappings, TURN, Train, is_before};
-use super::{Application, Finish, Flow, Limits, Outgoing, Parts, PathCounters, Progress};
+use super::{Application, Finish, FlowKey, Limits, Outgoing, Parts, PathCounters, Progress};
 use crate::buffer::ReceiveBuffer;
 use crate::tun::Offload;
 use anabranch_segment::{Flags, Segment};
@@ -14,7 +14,7 @@ use anabranch_wire::{encode, encode_unsummed};
 /// A subflow's addresses, and the last numbers sent on it.
 #[derive(Clone, Debug)]
 pub(super) struct FlowRecord {
-    pub(super) flow: Flow,
+    pub(super) flow: FlowKey,
     /// The number behind all sent bytes, and the latest acknowledgment.
     sent: Option<(SeqNumber, SeqNumber)>,
     fin_sent: bool,
@@ -23,7 +23,7 @@ pub(super) struct FlowRecord {
 }
 
 impl FlowRecord {
-    pub(super) fn new(flow: Flow) -> Self {
+    pub(super) fn new(flow: FlowKey) -> Self {
         FlowRecord { flow, sent: None, fin_sent: false, fin_received: false, mappings: Mappings::default() }
     }
 
@@ -103,7 +103,7 @@ impl<A: Application> Slot<A> {
         now: Instant,
         serial: u64,
         (connection, parts): (Connection, Option<Parts>),
-        flow: Flow,
+        flow: FlowKey,
         idle: Duration,
     ) -> Self {
         Slot {
@@ -163,7 +163,7 @@ impl<A: Application> Slot<A> {
     pub(super) fn drop_dead_flows(&mut self) -> Vec<FlowRecord> {
         let Slot { connection, flows, .. } = self;
         let is_dead = |record: &FlowRecord| {
-            let Flow { path, local, remote } = record.flow;
+            let FlowKey { path, local, remote } = record.flow;
             record.end().is_none() && !connection.has_subflow(path, local.1, remote.1)
         };
         let dead: Vec<_> = flows.iter().skip(1).filter(|record| is_dead(record)).cloned().collect();
@@ -289,7 +289,7 @@ impl<A: Application> Slot<A> {
         }
     }
 
-    fn write(&self, flow: &Flow, train: &Train, finish: Finish, buffer: &mut [u8]) -> Option<Outgoing> {
+    fn write(&self, flow: &FlowKey, train: &Train, finish: Finish, buffer: &mut [u8]) -> Option<Outgoing> {
         let Transmit { path, segment, stream_offset } = &train.whole;
         let fill = |payload: &mut [u8]| {
             if let Some(application) = self.application.as_ref().filter(|_| !payload.is_empty()) {

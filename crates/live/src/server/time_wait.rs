@@ -1,6 +1,6 @@
 //! Subflows that have ended in order, and whose last acknowledgment may have been lost (RFC 9293 section 3.6).
 
-use super::Flow;
+use super::FlowKey;
 use anabranch_segment::{Flags, Segment};
 use anabranch_units::{Instant, SeqNumber};
 use std::collections::{HashMap, VecDeque};
@@ -28,9 +28,9 @@ pub(super) enum Lookup {
 /// The flows in TIME-WAIT.
 #[derive(Debug)]
 pub(super) struct TimeWait {
-    ends: HashMap<Flow, (Instant, FinalNumbers)>,
+    ends: HashMap<FlowKey, (Instant, FinalNumbers)>,
     /// The end of each TIME-WAIT, ascending. A replaced entry has another time in `ends`.
-    order: VecDeque<(Instant, Flow)>,
+    order: VecDeque<(Instant, FlowKey)>,
     most: usize,
 }
 
@@ -44,7 +44,7 @@ impl TimeWait {
     }
 
     /// Keeps a flow in TIME-WAIT until `until`; later calls must not have earlier times.
-    pub(super) fn remember(&mut self, until: Instant, flow: Flow, end: FinalNumbers) {
+    pub(super) fn remember(&mut self, until: Instant, flow: FlowKey, end: FinalNumbers) {
         while self.order.len() >= self.most.max(1) {
             self.forget_oldest();
         }
@@ -69,7 +69,7 @@ impl TimeWait {
         }
     }
 
-    pub(super) fn look_up(&mut self, now: Instant, flow: Flow, segment: &Segment) -> Lookup {
+    pub(super) fn look_up(&mut self, now: Instant, flow: FlowKey, segment: &Segment) -> Lookup {
         self.expire(now);
         let Some(&(_, end)) = self.ends.get(&flow) else { return Lookup::Unknown };
         if segment.flags.contains(Flags::RST) {
@@ -102,7 +102,7 @@ mod tests {
         let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
         let mut waiting = TimeWait::new(10);
         for port in 1..=3u16 {
-            let flow = Flow { path: PathId(0), local: (local, 80), remote: (remote, port) };
+            let flow = FlowKey { path: PathId(0), local: (local, 80), remote: (remote, port) };
             waiting.remember(at(60 + u64::from(port)), flow, end);
         }
         let left = [60, 61, 62, 63].map(|seconds| {

@@ -4,8 +4,8 @@ use super::capture::{self, CaptureFile};
 use super::kernel::{self, Download, PORT};
 use super::{content, emulating_until};
 use anabranch_live::{
-    Application, BytesPacket, Clock, Counters, Emulator, EmulatorReport, End, Far, Limits, Link, Middlebox, Netns,
-    Progress, Reply, Script, Server, Step, Tap, testnet, testnet::Family,
+    Application, BytesPacket, Clock, Counters, EmulatedPath, Emulator, EmulatorReport, End, Far, Limits, Middlebox,
+    Netns, Progress, Reply, Script, Server, Step, Tap, testnet, testnet::Family,
 };
 use anabranch_network::{Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_stack::Config;
@@ -139,7 +139,7 @@ impl Case {
     pub fn run<T>(&self, client: impl FnOnce(&Netns) -> T) -> Outcome<T> {
         let n = self.delays.len() as u16;
         let site = testnet::client(self.family, n, "reno").unwrap();
-        let links = site.devices.into_iter().enumerate().map(|(i, client)| Link {
+        let links = site.devices.into_iter().enumerate().map(|(i, client)| EmulatedPath {
             client,
             far: Far::Host,
             up: self.direction(i, LinkDirection::Up),

@@ -4,7 +4,7 @@ use super::kernel::PORT;
 use super::{content, while_emulating};
 use anabranch_live::serve::{Content, Listen, Options, Serving};
 use anabranch_live::testnet::{self, Family};
-use anabranch_live::{Clock, Emulator, Far, Link, Netns, NoHost, Script, Tap};
+use anabranch_live::{Clock, EmulatedPath, Emulator, Far, Netns, NoHost, Script, Tap};
 use anabranch_network::{Direction, DirectionConfig, Loss, Probability, QueueConfig, Reordering, Streams};
 use anabranch_units::{Bandwidth, Duration, LinkDirection};
 use std::fs;
@@ -85,7 +85,7 @@ impl Plan {
     }
 
     /// The links between a client's devices and those at the far end.
-    pub fn links(&self, client: testnet::Site, far: testnet::Site) -> (Vec<Link>, Netns, Netns) {
+    pub fn links(&self, client: testnet::Site, far: testnet::Site) -> (Vec<EmulatedPath>, Netns, Netns) {
         let direction = |path: usize, to: LinkDirection| {
             let mut config = DirectionConfig::new(self.rate, QueueConfig::drop_tail_bytes(self.queue));
             config.delay = Duration::from_nanos(self.delay.as_nanos() * (path as u64 + 1)).into();
@@ -96,7 +96,7 @@ impl Plan {
             }
             Direction::new(&config, Streams::new(1, format!("link/{path}/{to}")))
         };
-        let links = client.devices.into_iter().zip(far.devices).enumerate().map(|(i, (client, far))| Link {
+        let links = client.devices.into_iter().zip(far.devices).enumerate().map(|(i, (client, far))| EmulatedPath {
             client,
             far: Far::Device(far),
             up: direction(i, LinkDirection::Up),

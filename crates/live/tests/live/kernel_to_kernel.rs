@@ -5,7 +5,8 @@ use crate::common::kernel::{self, Download, Listener, MPTCP, TCP};
 use crate::common::{content, require, while_emulating};
 use anabranch_live::requirements::{NSTAT, TSHARK};
 use anabranch_live::{
-    Clock, Emulator, EmulatorReport, End, Far, Link, Netns, NoHost, Script, Step, Tap, When, testnet, testnet::Family,
+    Clock, EmulatedPath, Emulator, EmulatorReport, End, Far, Netns, NoHost, Script, Step, Tap, When, testnet,
+    testnet::Family,
 };
 use anabranch_network::{Change, Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_units::{Bandwidth, Duration, LinkDirection, PathId, PerDirection};
@@ -40,7 +41,7 @@ pub fn transfer_to<T>(
     let devices = client.devices.into_iter().zip(server.devices);
     let links = devices.zip(paths).enumerate().map(|(i, ((client, far), path))| {
         let PerDirection { up, down } = directions(i, *path);
-        Link { client, far: Far::Device(far), up, down, middlebox: Default::default() }
+        EmulatedPath { client, far: Far::Device(far), up, down, middlebox: Default::default() }
     });
     let emulator = Emulator::new(Clock::new(), links.collect(), NoHost, script, tap).unwrap();
     let listener = Listener::bind(&server.namespace, protocol);

@@ -25,7 +25,7 @@ fn audio_requests(session: &Session) -> Vec<(Instant, u32)> {
 #[test]
 fn sound_costs_its_bytes_and_no_round_trip() {
     let video = find_ladder("bbb-1s").unwrap().video(None).unwrap();
-    let session = run("dash.js-2.9", &video, with_sound(), &Link::constant(1_000_000, 30), 5_000);
+    let session = run("dash.js-2.9", &video, with_sound(), &Downlink::constant(1_000_000, 30), 5_000);
     // The MPD, the initialisation segment, then audio and video at once: three round trips.
     let pictures = (MANIFEST + RESPONSE) + (INIT + RESPONSE) + (101_007 + RESPONSE);
     let audio = (INIT + RESPONSE) + (16_000 + RESPONSE);
@@ -38,7 +38,7 @@ fn sound_costs_its_bytes_and_no_round_trip() {
 fn each_segment_of_the_sound_is_fetched_once_before_its_pictures() {
     // The rate falls at 20 s, so that requests are abandoned and fetched again.
     let video = video(&[200, 1_500], 2, 40);
-    let link = Link::constant(4_000_000, 10).then(20_000, 300_000).then(60_000, 4_000_000);
+    let link = Downlink::constant(4_000_000, 10).then(20_000, 300_000).then(60_000, 4_000_000);
     for name in DASH_PLAYERS {
         for give_up in [GiveUp::Close, GiveUp::Cancel, GiveUp::Drain] {
             let options = DashOptions { give_up: Some(give_up), initial_representation: Some(1), ..with_sound() };
@@ -60,6 +60,6 @@ fn each_segment_of_the_sound_is_fetched_once_before_its_pictures() {
 #[test]
 fn without_a_word_there_is_none() {
     let session =
-        run("dash.js-5", &video(&[200], 2, 10), DashOptions::default(), &Link::constant(1_000_000, 10), 60_000);
+        run("dash.js-5", &video(&[200], 2, 10), DashOptions::default(), &Downlink::constant(1_000_000, 10), 60_000);
     assert!(session.finished && audio_requests(&session).is_empty());
 }

@@ -34,7 +34,7 @@ fn ms(at: Instant) -> f64 {
 #[test]
 fn the_first_picture_comes_after_manifest_initialisation_and_one_media_segment() {
     let video = find_ladder("bbb-1s").unwrap().video(None).unwrap();
-    let session = run("dash.js-2.9", &video, none(), &Link::constant(1_000_000, 30), 5_000);
+    let session = run("dash.js-2.9", &video, none(), &Downlink::constant(1_000_000, 30), 5_000);
     // 808 057 bit/s is the highest within 1000 kbit/s: rank 10, as in the MPTCP+ paper.
     assert_eq!(session.requested()[0].1, (0, 10));
     let bytes = (MANIFEST + RESPONSE) + (INIT + RESPONSE) + (101_007 + RESPONSE);
@@ -53,12 +53,12 @@ fn more_may_be_wanted_before_the_first_picture() {
     let video = video(&[400], 2, 20);
     for name in DASH_PLAYERS {
         let options = DashOptions { startup: Some(Duration::from_secs(5)), ..none() };
-        let session = run(name, &video, options, &Link::constant(2_000_000, 10), 60_000);
+        let session = run(name, &video, options, &Downlink::constant(2_000_000, 10), 60_000);
         let started = session.first(&PlayerEvent::PlaybackStarted).unwrap();
         let before = session.appended().iter().filter(|(at, _)| *at <= started).count();
         assert_eq!(before, 3, "{name}: three segments of 2 s are the first to reach 5 s");
         let never = DashOptions { startup: Some(Duration::from_secs(900)), ..none() };
-        let session = run(name, &video, never, &Link::constant(2_000_000, 10), 100_000);
+        let session = run(name, &video, never, &Downlink::constant(2_000_000, 10), 100_000);
         assert!(session.finished, "{name}: a threshold above the capacity ends with the capacity, or the video");
     }
 }
@@ -68,7 +68,7 @@ fn requests_pause_at_the_buffer_target() {
     // The upper representation is out of reach.
     let two = video(&[400, 900_000], 1, 200);
     let highest = |name: &str| {
-        let session = run(name, &two, by_throughput(name), &Link::constant(5_000_000, 10), 60_000);
+        let session = run(name, &two, by_throughput(name), &Downlink::constant(5_000_000, 10), 60_000);
         assert!(session.requested().iter().all(|(_, (_, r))| *r == 0), "{name}");
         session.appended().iter().map(|(_, (_, _, level))| *level).max().unwrap()
     };
@@ -84,7 +84,7 @@ fn requests_pause_at_the_buffer_target() {
 #[test]
 fn at_the_top_more_is_buffered_and_even_more_of_long_content() {
     let level = |name: &str, segments, dash: DashOptions| {
-        let session = run(name, &video(&[400], 2, segments), dash, &Link::constant(5_000_000, 10), 150_000);
+        let session = run(name, &video(&[400], 2, segments), dash, &Downlink::constant(5_000_000, 10), 150_000);
         session.appended().iter().map(|(_, (_, _, level))| level.as_secs_f64()).fold(0.0, f64::max)
     };
     for name in ["dash.js-2.2", "dash.js-2.9"] {
@@ -100,7 +100,7 @@ fn at_the_top_more_is_buffered_and_even_more_of_long_content() {
 fn a_full_buffer_is_looked_at_every_half_second() {
     let two = video(&[400, 900_000], 1, 200);
     for name in ["dash.js-2.2", "dash.js-2.9", "dash.js-5"] {
-        let session = run(name, &two, by_throughput(name), &Link::constant(5_000_000, 10), 60_000);
+        let session = run(name, &two, by_throughput(name), &Downlink::constant(5_000_000, 10), 60_000);
         let appended = session.appended();
         let late: Vec<_> = session.requested().into_iter().filter(|(at, _)| *at > at_ms(30_000)).collect();
         assert!(late.len() > 20);
@@ -116,11 +116,11 @@ fn a_full_buffer_is_looked_at_every_half_second() {
 fn the_plain_players_keep_within_their_capacity_and_use_it() {
     let one = video(&[400], 4, 150);
     for (name, capacity) in [("bba-0", 240.0), ("robust-mpc", 30.0), ("rate", 60.0), ("fixed", 60.0), ("bola", 25.0)] {
-        let session = run(name, &one, none(), &Link::constant(5_000_000, 10), 590_000);
+        let session = run(name, &one, none(), &Downlink::constant(5_000_000, 10), 590_000);
         let level = session.appended().iter().map(|(_, (_, _, l))| l.as_secs_f64()).fold(0.0, f64::max);
         assert!(level <= capacity && level > capacity - 4.1, "{name}: {level}");
         let small = DashOptions { buffer: Some(Duration::from_secs(12)), ..none() };
-        let session = run(name, &one, small, &Link::constant(5_000_000, 10), 590_000);
+        let session = run(name, &one, small, &Downlink::constant(5_000_000, 10), 590_000);
         let level = session.appended().iter().map(|(_, (_, _, l))| l.as_secs_f64()).fold(0.0, f64::max);
         assert!(level <= 12.0 && level > 7.9, "{name}: {level}");
     }
@@ -130,7 +130,7 @@ fn the_plain_players_keep_within_their_capacity_and_use_it() {
 fn the_plain_players_ask_as_soon_as_the_next_segment_fits() {
     let one = video(&[400], 4, 100);
     for (name, capacity) in [("robust-mpc", 30.0), ("rate", 60.0), ("fixed", 60.0)] {
-        let session = run(name, &one, none(), &Link::constant(5_000_000, 10), 300_000);
+        let session = run(name, &one, none(), &Downlink::constant(5_000_000, 10), 300_000);
         let late: Vec<_> = session.requested().into_iter().filter(|(at, _)| *at > at_ms(100_000)).collect();
         assert!(late.len() > 20);
         for (at, (index, _)) in late {
@@ -150,8 +150,8 @@ fn a_target_at_the_top_below_the_usual_one_does_not_hold_a_stall_for_ever() {
 }
 
 /// Two megabits, then nothing from 20 s to 70 s, then two megabits.
-fn outage() -> Link {
-    Link::constant(2_000_000, 10).then(20_000, 0).then(70_000, 2_000_000)
+fn outage() -> Downlink {
+    Downlink::constant(2_000_000, 10).then(20_000, 0).then(70_000, 2_000_000)
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn the_picture_stands_still_while_it_is_stalled_and_no_time_is_lost() {
 fn releases_until_2_9_wait_for_a_loaded_buffer_before_they_switch() {
     let three = video(&[500, 900, 2_000], 1, 100);
     let first_switch = |name: &str| {
-        let session = run(name, &three, none(), &Link::constant(4_000_000, 10), 90_000);
+        let session = run(name, &three, none(), &Downlink::constant(4_000_000, 10), 90_000);
         let (at, _) = *session.requested().iter().find(|(_, (_, r))| *r != 1).unwrap();
         let level = session.appended().iter().rfind(|(when, _)| *when <= at).unwrap().1.2;
         (session.requested()[0].1.1, level.as_secs_f64())
@@ -225,7 +225,7 @@ fn two_two_holds_the_top_with_more_than_twenty_seconds() {
     // BufferOccupancyRule: level - target > 20 s, where the target that 2.2 states is zero.
     let two = video(&[400, 1_500], 2, 150);
     // 1.2 Mbit/s are too little for the top, but not so little that a request is abandoned.
-    let session = run("dash.js-2.2", &two, none(), &Link::constant(8_000_000, 10).then(40_000, 1_200_000), 200_000);
+    let session = run("dash.js-2.2", &two, none(), &Downlink::constant(8_000_000, 10).then(40_000, 1_200_000), 200_000);
     let slow: Vec<_> = session.requested().into_iter().filter(|(at, _)| *at > at_ms(55_000)).collect();
     let (first_low, _) = *slow.iter().find(|(_, (_, r))| *r == 0).unwrap();
     let level = |at: Instant| session.appended().iter().rfind(|(when, _)| *when <= at).unwrap().1.2.as_secs_f64();
@@ -237,7 +237,8 @@ fn two_two_holds_the_top_with_more_than_twenty_seconds() {
 #[test]
 fn initialisation_segments_are_fetched_once_and_in_the_releases_order() {
     let two = video(&[500, 2_000], 2, 60);
-    let swinging = Link::constant(4_000_000, 10).then(25_000, 400_000).then(60_000, 6_000_000).then(90_000, 300_000);
+    let swinging =
+        Downlink::constant(4_000_000, 10).then(25_000, 400_000).then(60_000, 6_000_000).then(90_000, 300_000);
     for name in DASH_PLAYERS {
         let session = run(name, &two, none(), &swinging, 400_000);
         assert!(session.finished, "{name}");
@@ -252,7 +253,7 @@ fn initialisation_segments_are_fetched_once_and_in_the_releases_order() {
         assert!(used.iter().all(|r| inits.contains(r)), "{name}: {used:?} of {inits:?}");
     }
     let order = |name| {
-        let session = run(name, &two, none(), &Link::constant(6_000_000, 10), 100_000);
+        let session = run(name, &two, none(), &Downlink::constant(6_000_000, 10), 100_000);
         let media = session.requested().iter().find(|(_, (_, r))| *r == 1).unwrap().0;
         let init = session.inits().iter().find(|(_, r)| *r == 1).unwrap().0;
         let appended = session.appended().iter().find(|(_, (_, r, _))| *r == 1).unwrap().0;
@@ -267,7 +268,7 @@ fn initialisation_segments_are_fetched_once_and_in_the_releases_order() {
 fn rules_are_asked_when_the_release_asks_them() {
     let one = video(&[400], 2, 5);
     let order = |name: &str| {
-        let session = run(name, &one, none(), &Link::constant(2_000_000, 10), 60_000);
+        let session = run(name, &one, none(), &Downlink::constant(2_000_000, 10), 60_000);
         let kinds = session.pick(|event| match *event {
             PlayerEvent::RepresentationChosen { index: 0, .. } => Some("rule"),
             PlayerEvent::InitRequested { .. } => Some("init"),
@@ -286,7 +287,7 @@ fn rules_are_asked_when_the_release_asks_them() {
 fn without_initialisation_and_manifest_the_first_request_is_for_media() {
     let bare = video(&[400], 2, 5).with_init_bytes(0).with_manifest_bytes(0);
     for name in DASH_PLAYERS {
-        let session = run(name, &bare, none(), &Link::constant(2_000_000, 10), 60_000);
+        let session = run(name, &bare, none(), &Downlink::constant(2_000_000, 10), 60_000);
         assert!(session.finished && session.inits().is_empty());
         assert_eq!(session.requested()[0], (Instant::ZERO, (0, 0)), "{name}");
     }
@@ -296,7 +297,7 @@ fn without_initialisation_and_manifest_the_first_request_is_for_media() {
 fn a_request_that_takes_too_long_is_given_up_and_made_again_lower() {
     let two = video(&[200, 2_000], 4, 40);
     // The third media segment is 190 ms old when the rate falls, and would take 22 s more.
-    let link = Link::constant(8_000_000, 20).then(2_400, 300_000).then(60_000, 8_000_000);
+    let link = Downlink::constant(8_000_000, 20).then(2_400, 300_000).then(60_000, 8_000_000);
     for name in ["dash.js-2.2", "dash.js-2.9", "dash.js-5"] {
         let mut arrived = Vec::new();
         for give_up in [GiveUp::Drain, GiveUp::Cancel] {
@@ -335,7 +336,7 @@ fn a_request_that_takes_too_long_is_given_up_and_made_again_lower() {
 #[test]
 fn what_two_two_gives_up_is_fetched_again_however_much_is_buffered() {
     let two = video(&[200, 1_500], 2, 100);
-    let session = run("dash.js-2.2", &two, none(), &Link::constant(8_000_000, 10).then(40_000, 100_000), 60_000);
+    let session = run("dash.js-2.2", &two, none(), &Downlink::constant(8_000_000, 10).then(40_000, 100_000), 60_000);
     let given_up = session.pick(|event| match *event {
         PlayerEvent::SegmentAbandoned { index, .. } => Some(index),
         _ => None,
@@ -349,7 +350,7 @@ fn what_two_two_gives_up_is_fetched_again_however_much_is_buffered() {
 #[test]
 fn fast_switch_replaces_what_is_buffered_lower() {
     let two = video(&[500, 3_000], 2, 60);
-    let link = Link::constant(900_000, 10).then(30_000, 20_000_000);
+    let link = Downlink::constant(900_000, 10).then(30_000, 20_000_000);
     let fast = run("dash.js-5", &two, none(), &link, 300_000);
     let mut replaced = 0;
     let mut latest = std::collections::BTreeMap::new();
@@ -390,7 +391,8 @@ fn fast_switch_leaves_what_is_buffered_higher() {
     let two = video(&[500, 3_000], 2, 60);
     // The throughput switches down while much is buffered; BOLA would wait.
     let high_first = DashOptions { initial_representation: Some(1), ..by_throughput("dash.js-5") };
-    let session = run("dash.js-5", &two, high_first, &Link::constant(20_000_000, 10).then(20_000, 1_500_000), 200_000);
+    let session =
+        run("dash.js-5", &two, high_first, &Downlink::constant(20_000_000, 10).then(20_000, 1_500_000), 200_000);
     let (at, (index, _)) = *session.requested().iter().find(|(_, (_, r))| *r == 0).unwrap();
     let appended = session.appended().iter().filter(|(when, _)| *when <= at).map(|(_, (i, _, _))| *i).max().unwrap();
     let level = session.appended().iter().rfind(|(when, _)| *when <= at).unwrap().1.2;
@@ -406,7 +408,7 @@ fn representations_above_a_limit_are_never_asked_for() {
             (DashOptions { max_resolution: Some(hd()), ..none() }, 13),
             (DashOptions { max_bitrate: Some(anabranch_units::Bandwidth::from_bps(600_000)), ..none() }, 9),
         ] {
-            let session = run(name, &video, options, &Link::constant(20_000_000, 10), 200_000);
+            let session = run(name, &video, options, &Downlink::constant(20_000_000, 10), 200_000);
             assert!(session.requested().iter().all(|(_, (_, r))| *r <= top), "{name}");
             let best = session.requested().iter().map(|(_, (_, r))| *r).max().unwrap();
             // BBA-0's buffer never passes its reservoir of 90 s by much within 120 s.
@@ -418,7 +420,8 @@ fn representations_above_a_limit_are_never_asked_for() {
 #[test]
 fn the_first_representation_can_be_given() {
     let video = find_ladder("bbb-1s").unwrap().video(Some(Duration::from_secs(20))).unwrap();
-    let first = |name, options| run(name, &video, options, &Link::constant(1_000_000, 10), 3_000).requested()[0].1.1;
+    let first =
+        |name, options| run(name, &video, options, &Downlink::constant(1_000_000, 10), 3_000).requested()[0].1.1;
     assert_eq!(first("rate", none()), 0);
     assert_eq!(first("dash.js-5", none()), 10);
     let rate = Some(anabranch_units::Bandwidth::from_bps(230_000));
@@ -432,13 +435,13 @@ fn the_first_representation_can_be_given() {
 fn a_server_that_hangs_up_ends_the_video_where_the_buffer_ends() {
     let one = video(&[400], 2, 100);
     for name in DASH_PLAYERS {
-        let link = Link { hangs_up: Some(at_ms(5_000)), ..Link::constant(1_000_000, 10) };
+        let link = Downlink { hangs_up: Some(at_ms(5_000)), ..Downlink::constant(1_000_000, 10) };
         let session = run(name, &one, none(), &link, 300_000);
         assert!(session.finished, "{name}");
         let whole = session.appended().len() as f64 * 2.0;
         assert!(whole >= 4.0);
         assert!((session.viewer().played_s - whole).abs() < 1e-6, "{name}");
-        let link = Link { hangs_up: Some(at_ms(50)), ..Link::constant(1_000_000, 10) };
+        let link = Downlink { hangs_up: Some(at_ms(50)), ..Downlink::constant(1_000_000, 10) };
         let session = run(name, &one, none(), &link, 300_000);
         assert!(session.finished && session.viewer().startup_s.is_none(), "{name}: nothing was ever shown");
     }
@@ -449,7 +452,7 @@ fn a_cut_off_session_can_be_sampled_at_any_time() {
     let one = video(&[400], 2, 100);
     let exchanges = Exchanges::new();
     let mut player = player("dash.js-5", &one, none(), &exchanges);
-    play(player.as_mut(), &exchanges, &Link::constant(2_000_000, 10), at_ms(20_000));
+    play(player.as_mut(), &exchanges, &Downlink::constant(2_000_000, 10), at_ms(20_000));
     player.sample(at_ms(20_000));
     let levels: Vec<_> = player.log().drain().collect();
     let [(_, PlayerEvent::BufferLevel { media, bytes })] = levels[..] else { panic!("{levels:?}") };

@@ -2,7 +2,7 @@
 
 mod audio;
 mod dialogues;
-mod link;
+mod downlink;
 mod properties;
 #[allow(dead_code, reason = "other tests use the rest of it")]
 #[path = "../../src/testing.rs"]
@@ -13,7 +13,7 @@ use anabranch_media::content::{DashVideo, Representation, Resolution};
 use anabranch_media::{Content, DashOptions, Exchanges, PLAYERS, Player, PlayerOptions, PlayerSetup, Stream};
 use anabranch_observation::{ViewerMetrics, ViewerReport};
 use anabranch_units::{Duration, Instant};
-use link::{Link, play};
+use downlink::{Downlink, play};
 use std::sync::Arc;
 use testing::at_ms;
 
@@ -41,7 +41,7 @@ fn player(name: &str, video: &DashVideo, dash: DashOptions, exchanges: &Exchange
     (PLAYERS.find(name).unwrap().create)(&setup).unwrap()
 }
 
-fn run(name: &str, video: &DashVideo, dash: DashOptions, link: &Link, until_ms: u64) -> Session {
+fn run(name: &str, video: &DashVideo, dash: DashOptions, link: &Downlink, until_ms: u64) -> Session {
     let exchanges = Exchanges::new();
     let mut player = player(name, video, dash, &exchanges);
     let events = play(player.as_mut(), &exchanges, link, at_ms(until_ms));

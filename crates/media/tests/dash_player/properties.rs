@@ -48,7 +48,7 @@ impl Case {
         DashVideo::nominal(self.kbps.iter().map(representation).collect(), &durations).unwrap()
     }
 
-    fn link(&self) -> Link {
+    fn link(&self) -> Downlink {
         let mut at = 0;
         let mut rates = Vec::new();
         for (length, kbps) in &self.rates {
@@ -56,7 +56,7 @@ impl Case {
             at += length;
         }
         rates.push((at_ms(at), Bandwidth::from_bps(2_000_000)));
-        Link { delay: Duration::from_millis(self.delay_ms), rates, hangs_up: None }
+        Downlink { delay: Duration::from_millis(self.delay_ms), rates, hangs_up: None }
     }
 }
 
@@ -200,7 +200,7 @@ proptest! {
 #[test]
 fn the_same_session_emits_the_same_events() {
     let video = anabranch_media::content::find_ladder("bbb-2s").unwrap().video(Some(Duration::from_secs(100))).unwrap();
-    let link = Link::constant(3_000_000, 20).then(20_000, 200_000).then(50_000, 2_000_000);
+    let link = Downlink::constant(3_000_000, 20).then(20_000, 200_000).then(50_000, 2_000_000);
     for name in DASH_PLAYERS {
         let events = || run(name, &video, DashOptions::default(), &link, 400_000).events;
         assert_eq!(events(), events(), "{name}");

@@ -6,7 +6,7 @@
 //! have no latency.
 
 use super::steps::check_entries;
-use super::{AtEnd, OPPORTUNITY_BYTES, Opportunities, RecordedRate, Recording, Steps, TraceError, TraceKind};
+use super::{AtEnd, OPPORTUNITY_BYTES, Opportunities, RecordedNetwork, RecordedRate, Steps, TraceError, TraceKind};
 use anabranch_units::{Bandwidth, Duration};
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ const OPPORTUNITY_NANOBITS: u128 = OPPORTUNITY_BYTES as u128 * 8 * NANOS_PER_S;
 
 const NANOS_PER_S: u128 = 1_000_000_000;
 
-impl Recording {
+impl RecordedNetwork {
     /// The text of a file of this kind. `bucket` is the length of a step where opportunities become a table.
     ///
     /// Errors: a rate of zero throughout has no opportunities; too many entries; a bucket of length zero.
@@ -179,10 +179,10 @@ mod tests {
 
     const BUCKET: Duration = Duration::from_millis(100);
 
-    fn recording(steps: &[(u64, u64)]) -> Recording {
+    fn recording(steps: &[(u64, u64)]) -> RecordedNetwork {
         let steps = steps.iter().map(|(ms, bps)| (Duration::from_millis(*ms), Bandwidth::from_bps(*bps)));
         let rate = RecordedRate::Table(Steps::new(steps, AtEnd::Loop).unwrap());
-        Recording { rate, latency: None }
+        RecordedNetwork { rate, latency: None }
     }
 
     #[test]

@@ -21,7 +21,7 @@ mod text;
 pub use json::RateAndLatency;
 pub use mahimahi::{OPPORTUNITY_BYTES, Opportunities};
 pub use reading::{Reading, TraceHints, Understood};
-pub use recording::{RecordedRate, Recording, TraceKind};
+pub use recording::{RecordedNetwork, RecordedRate, TraceKind};
 pub use steps::{AtEnd, Steps};
 pub use summary::{Latency, OUTAGE_SHARE_OF_MEAN, Summary};
 pub use synthetic::{SYNTHETIC_KINDS, SyntheticConfig, SyntheticEntry, SyntheticModel};

@@ -3,7 +3,7 @@
 use super::table::{Table, is_value};
 use super::text::Text;
 use super::{
-    AtEnd, Opportunities, RateAndLatency, RecordedRate, Recording, TableFormat, TableHints, TraceError, TraceKind,
+    AtEnd, Opportunities, RateAndLatency, RecordedNetwork, RecordedRate, TableFormat, TableHints, TraceError, TraceKind,
 };
 use anabranch_units::Duration;
 use anabranch_units::text::{write_rate, write_time};
@@ -26,7 +26,7 @@ pub struct TraceHints {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Its content.
-    pub recording: Recording,
+    pub recording: RecordedNetwork,
     /// How it was understood.
     pub understood: Understood,
 }
@@ -65,14 +65,14 @@ impl Reading {
         }
         let read = match kind {
             TraceKind::Mahimahi => {
-                Opportunities::parse(content).map(|trace| (Recording::from(trace), None, Vec::new()))
+                Opportunities::parse(content).map(|trace| (RecordedNetwork::from(trace), None, Vec::new()))
             }
             TraceKind::Columns => Table::of(content, &hints.table, hints.at_end).map(|table| {
                 let rate = RecordedRate::Table(table.steps);
-                (Recording { rate, latency: None }, Some(table.format), table.warnings)
+                (RecordedNetwork { rate, latency: None }, Some(table.format), table.warnings)
             }),
             TraceKind::Json => RateAndLatency::parse_json(content, hints.at_end)
-                .map(|trace| (Recording::from(trace), None, Vec::new())),
+                .map(|trace| (RecordedNetwork::from(trace), None, Vec::new())),
         };
         let (recording, table, warnings) = read.map_err(|error| suspect(error, (kind, looks_like), hints, content))?;
         let mut understood = Understood { kind, encoding: text.encoding, table, warnings };
@@ -124,7 +124,7 @@ fn suspect(
 }
 
 impl Understood {
-    fn warn_of_the_implausible(&mut self, recording: &Recording) {
+    fn warn_of_the_implausible(&mut self, recording: &RecordedNetwork) {
         let of = |column: Option<String>, unit: String| match column {
             Some(name) => format!("column {name} in {unit}: "),
             None => String::new(),

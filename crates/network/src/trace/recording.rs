@@ -50,14 +50,14 @@ pub enum RecordedRate {
 
 /// A recorded network: the rate and perhaps the latency over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recording {
+pub struct RecordedNetwork {
     /// The rate over time.
     pub rate: RecordedRate,
     /// The latency over time, if it was recorded.
     pub latency: Option<Steps<Duration>>,
 }
 
-impl Recording {
+impl RecordedNetwork {
     /// Length of the recording.
     pub fn period(&self) -> Duration {
         match &self.rate {
@@ -72,7 +72,7 @@ impl Recording {
             RecordedRate::Table(steps) => RecordedRate::Table(steps.shifted(offset)),
             RecordedRate::Opportunities(trace) => RecordedRate::Opportunities(trace.shifted(offset)),
         };
-        Recording { rate, latency: self.latency.as_ref().map(|latency| latency.shifted(offset)) }
+        RecordedNetwork { rate, latency: self.latency.as_ref().map(|latency| latency.shifted(offset)) }
     }
 
     /// The first part of this length; beyond the end, its continuation.
@@ -84,7 +84,7 @@ impl Recording {
             RecordedRate::Opportunities(trace) => RecordedRate::Opportunities(trace.lasting(length)?),
         };
         let latency = self.latency.as_ref().map(|latency| latency.lasting(length)).transpose()?;
-        Ok(Recording { rate, latency })
+        Ok(RecordedNetwork { rate, latency })
     }
 
     /// The mean rate over one pass.
@@ -111,18 +111,18 @@ impl Recording {
             RecordedRate::Table(steps) => RecordedRate::Table(steps.map(|rate| rate.mul_f64(factor))),
             RecordedRate::Opportunities(trace) => RecordedRate::Opportunities(trace.scaled(factor)?),
         };
-        Ok(Recording { rate, latency: self.latency.clone() })
+        Ok(RecordedNetwork { rate, latency: self.latency.clone() })
     }
 }
 
-impl From<Opportunities> for Recording {
+impl From<Opportunities> for RecordedNetwork {
     fn from(trace: Opportunities) -> Self {
-        Recording { rate: RecordedRate::Opportunities(trace), latency: None }
+        RecordedNetwork { rate: RecordedRate::Opportunities(trace), latency: None }
     }
 }
 
-impl From<RateAndLatency> for Recording {
+impl From<RateAndLatency> for RecordedNetwork {
     fn from(trace: RateAndLatency) -> Self {
-        Recording { rate: RecordedRate::Table(trace.rate), latency: trace.latency }
+        RecordedNetwork { rate: RecordedRate::Table(trace.rate), latency: trace.latency }
     }
 }

@@ -13,7 +13,7 @@
 //! rather than a rate, defines an outage, so that scaling a trace does not change its statistics.
 
 use super::steps::check_entries;
-use super::{OPPORTUNITY_BYTES, Opportunities, RecordedRate, Recording, Steps, TraceError};
+use super::{OPPORTUNITY_BYTES, Opportunities, RecordedNetwork, RecordedRate, Steps, TraceError};
 use anabranch_units::{Bandwidth, Duration};
 
 /// Below this share of the mean rate a trace counts as out: video that suits the mean cannot be transferred.
@@ -57,7 +57,7 @@ impl Summary {
     /// The statistics of a recording.
     ///
     /// Errors: it has more seconds than the limit of entries.
-    pub fn of(recording: &Recording) -> Result<Self, TraceError> {
+    pub fn of(recording: &RecordedNetwork) -> Result<Self, TraceError> {
         check_entries(usize::try_from(recording.period().as_nanos() / SECOND).unwrap_or(usize::MAX))?;
         let samples = match &recording.rate {
             RecordedRate::Table(steps) => steps.per_second(),

@@ -5,7 +5,7 @@ use super::mistake::Mistake;
 use super::tables::{LatencyUse, Offset, Rate, Recorded, Trace};
 use crate::warning::WarningKind;
 use anabranch_network::{
-    AtEnd, ColumnName, RateConfig, Reading, RecordedRate, Recording, SYNTHETIC_KINDS, TableHints, TraceError,
+    AtEnd, ColumnName, RateConfig, Reading, RecordedNetwork, RecordedRate, SYNTHETIC_KINDS, TableHints, TraceError,
     TraceHints, TraceKind, Understood,
 };
 use std::path::Path;
@@ -76,7 +76,11 @@ impl Checker<'_> {
 }
 
 /// The part of a recording that the trace follows.
-fn used_part(mut used: Recording, trace: &mut Trace, offset: Offset) -> std::result::Result<Recording, TraceError> {
+fn used_part(
+    mut used: RecordedNetwork,
+    trace: &mut Trace,
+    offset: Offset,
+) -> std::result::Result<RecordedNetwork, TraceError> {
     // A random beginning is drawn later. A random offset of the scenario stays the scenario's: one draw for all.
     if let Offset::Fixed(time) = offset {
         trace.offset = Some(offset);
@@ -121,7 +125,7 @@ fn note_format(trace: &mut Trace, understood: &Understood) {
     }
 }
 
-fn recorded(used: Recording, latency: LatencyUse, content: Arc<[u8]>) -> Recorded {
+fn recorded(used: RecordedNetwork, latency: LatencyUse, content: Arc<[u8]>) -> Recorded {
     let (period, first_packet) = (used.period(), used.first_packet_after());
     let delay = used.latency.as_ref().and_then(|steps| match latency {
         LatencyUse::Ignore => None,

@@ -1,6 +1,6 @@
 //! Carries out a choice: moves what it takes from the streams and queues, and has the segment built.
 
-use super::choose::{Choice, Control, Source};
+use super::choose::{Control, NextSegment, Source};
 use super::{Commit, Connection, Transmit};
 use crate::subflow::Chunk;
 use anabranch_units::Instant;
@@ -12,21 +12,21 @@ impl Connection {
     }
 
     /// The chosen segment.
-    pub(super) fn carry_out(&mut self, now: Instant, choice: Choice) -> Transmit {
+    pub(super) fn carry_out(&mut self, now: Instant, choice: NextSegment) -> Transmit {
         match choice {
-            Choice::Data { at, chunk, source } => {
+            NextSegment::Data { at, chunk, source } => {
                 self.take(at, chunk, source);
                 self.encode_data(now, at, chunk)
             }
-            Choice::Ack(at) => {
+            NextSegment::Ack(at) => {
                 if self.subflows[at].errands.owes_third_segment() {
                     self.subflows[at].errands.third_segment_sent();
                 }
                 self.encode_acknowledgment(now, at)
             }
-            Choice::Retransmit { at, position, kind } => self.encode_retransmission(now, at, position, kind),
-            Choice::Sample { at, position, len } => self.encode_sample(now, at, position, len),
-            Choice::Control(control) => self.carry_out_control(now, control),
+            NextSegment::Retransmit { at, position, kind } => self.encode_retransmission(now, at, position, kind),
+            NextSegment::Sample { at, position, len } => self.encode_sample(now, at, position, len),
+            NextSegment::Control(control) => self.carry_out_control(now, control),
         }
     }
 

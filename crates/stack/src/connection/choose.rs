@@ -18,7 +18,7 @@ const LEAST_BUFFER: u64 = 4_096;
 
 /// The segment to send; `at` and plain numbers are the subflow's position.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Choice {
+pub(super) enum NextSegment {
     /// A segment that opens or closes something.
     Control(Control),
     /// A retransmission of a packet of the same subflow.
@@ -86,7 +86,7 @@ impl Connection {
             || !self.subflows.owing(now).is_empty()
     }
 
-    pub(super) fn choose(&mut self, now: Instant) -> Option<Choice> {
+    pub(super) fn choose(&mut self, now: Instant) -> Option<NextSegment> {
         self.choose_control(now)
             .or_else(|| self.choose_first_acknowledgment(now))
             .or_else(|| self.choose_data(now))
@@ -94,22 +94,22 @@ impl Connection {
             .or_else(|| self.choose_acknowledgment(now))
     }
 
-    fn choose_control(&mut self, now: Instant) -> Option<Choice> {
+    fn choose_control(&mut self, now: Instant) -> Option<NextSegment> {
         self.subflows.business().attention.iter().find_map(|at| {
             let subflow = &self.subflows[at];
             if subflow.errands.resets() {
-                Some(Choice::Control(Control::Reset(at)))
+                Some(NextSegment::Control(Control::Reset(at)))
             } else if subflow.errands.owes_third_segment() {
-                Some(Choice::Ack(at))
+                Some(NextSegment::Ack(at))
             } else if subflow.handshake.due.is_some_and(|due| due <= now) && !subflow.handshake_failed() {
-                Some(Choice::Control(Control::Handshake(at)))
+                Some(NextSegment::Control(Control::Handshake(at)))
             } else {
                 None
             }
         })
     }
 
-    fn choose_data(&mut self, now: Instant) -> Option<Choice> {
+    fn choose_data(&mut self, now: Instant) -> Option<NextSegment> {
         let business = self.subflows.business();
         let watched = business.watched;
         if business.in_flight.union(business.queued).is_empty() && self.outgoing.is_idle() {
@@ -125,21 +125,21 @@ impl Connection {
             if let Some((position, record)) = self.subflows[at].sender.next_withheld()
                 && self.window_allows(at, position, &record)
             {
-                return Some(Choice::Retransmit { at, position, kind: SendKind::New });
+                return Some(NextSegment::Retransmit { at, position, kind: SendKind::New });
             }
             if at_once
                 && self.subflows[at].sender.has_ripe_sample()
                 && let Some((position, len)) = self.subflows[at].sender.next_sample()
             {
-                return Some(Choice::Sample { at, position, len });
+                return Some(NextSegment::Sample { at, position, len });
             }
             if let Some((position, record, kind)) = self.subflows[at].sender.next_retransmission()
                 && self.window_allows(at, position, &record)
             {
-                return Some(Choice::Retransmit { at, position, kind });
+                return Some(NextSegment::Retransmit { at, position, kind });
             }
             if let Some((position, len)) = self.subflows[at].sender.next_sample() {
-                return Some(Choice::Sample { at, position, len });
+                return Some(NextSegment::Sample { at, position, len });
             }
         }
         loop {
@@ -178,7 +178,7 @@ impl Connection {
     }
 
     /// Data that was queued on a subflow.
-    fn choose_queued(&mut self, now: Instant) -> Option<Choice> {
+    fn choose_queued(&mut self, now: Instant) -> Option<NextSegment> {
         for at in self.subflows.business().queued.iter() {
             if self.waits.filling == Some(self.subflows[at].id) || !self.may_send_now(now, at) {
                 continue;
@@ -195,7 +195,7 @@ impl Connection {
             let subflow = &self.subflows[at];
             let next = subflow.peek(u64::from(payload)).filter(|_| subflow.sender.has_room());
             if let Some(chunk) = next.and_then(|chunk| self.within_window(chunk)) {
-                return Some(Choice::Data { at, chunk, source: Source::Queue });
+                return Some(NextSegment::Data { at, chunk, source: Source::Queue });
             }
         }
         None
@@ -237,7 +237,7 @@ impl Connection {
     }
 
     /// Places bytes on subflows: those of failed subflows first, then new ones.
-    fn schedule(&mut self, now: Instant) -> Option<Choice> {
+    fn schedule(&mut self, now: Instant) -> Option<NextSegment> {
         if self.mode() == Mode::Negotiating || self.subflows.is_empty() {
             return None;
         }
@@ -276,7 +276,7 @@ impl Connection {
         }
     }
 
-    fn schedule_new(&mut self, now: Instant, candidates: SubflowSet) -> Option<Choice> {
+    fn schedule_new(&mut self, now: Instant, candidates: SubflowSet) -> Option<NextSegment> {
         self.note_period(now);
         let connection = self.connection_view(now);
         let flight = self.foresight.list_flight(&self.subflows, &self.outgoing);
@@ -302,7 +302,7 @@ impl Connection {
         }
     }
 
-    fn place_new(&mut self, now: Instant, at: usize, bytes: u64) -> Option<Choice> {
+    fn place_new(&mut self, now: Instant, at: usize, bytes: u64) -> Option<NextSegment> {
         let payload = u64::from(self.subflows.latest_view(at).mss);
         let (limit, written) = match self.config.transport.commit {
             Commit::AtWindow if bytes >= payload => {
@@ -316,7 +316,7 @@ impl Connection {
             return None;
         }
         let chunk = Chunk { stream_offset: self.outgoing.next, len, kind: SendKind::New };
-        Some(Choice::Data { at, chunk, source: Source::Unsent })
+        Some(NextSegment::Data { at, chunk, source: Source::Unsent })
     }
 
     /// Payload of the next segment with data from this source: that of a `full` segment, or that of one which tries a larger size.
@@ -334,7 +334,7 @@ impl Connection {
         self.subflows[at].sender.try_larger(full, available).unwrap_or(full)
     }
 
-    fn place_duplicate(&self, at: usize, offset: u64, bytes: u64) -> Option<Choice> {
+    fn place_duplicate(&self, at: usize, offset: u64, bytes: u64) -> Option<NextSegment> {
         let payload = u64::from(self.full_payload(at));
         let start = offset.max(self.outgoing.unacked());
         let len = self.outgoing.next.saturating_sub(start).min(bytes).min(payload);
@@ -342,10 +342,10 @@ impl Connection {
             return None;
         }
         let chunk = Chunk { stream_offset: start, len, kind: SendKind::Duplicate };
-        Some(Choice::Data { at, chunk, source: Source::InFlight })
+        Some(NextSegment::Data { at, chunk, source: Source::InFlight })
     }
 
-    fn schedule_reinjection(&mut self, now: Instant, bytes: Reinjection) -> Option<Choice> {
+    fn schedule_reinjection(&mut self, now: Instant, bytes: Reinjection) -> Option<NextSegment> {
         self.note_period(now);
         // Not on the subflow that lost them, unless there is no other.
         let alternative = self.subflows.views().iter().any(|view| view.usable() && Some(view.id) != bytes.avoid);
@@ -363,7 +363,7 @@ impl Connection {
         };
         let len = (bytes.end - bytes.start).min(u64::from(self.full_payload(at)));
         let chunk = Chunk { stream_offset: bytes.start, len, kind: SendKind::Reinjection };
-        Some(Choice::Data { at, chunk, source: Source::Reinjection })
+        Some(NextSegment::Data { at, chunk, source: Source::Reinjection })
     }
 
     /// The subflows that can take data: usable, not held back by pacing, with room; backups only if nothing else is usable.
@@ -427,7 +427,7 @@ impl Connection {
     /// Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; legacy `mptcp_rcv_buf_optimization`): the
     /// segment that blocks the window is retransmitted on the fastest subflow with room, and the window of the subflow
     /// that holds it is halved.
-    fn relieve_window(&mut self, now: Instant, candidates: SubflowSet) -> Option<Choice> {
+    fn relieve_window(&mut self, now: Instant, candidates: SubflowSet) -> Option<NextSegment> {
         let head = self.outgoing.unacked();
         if !self.config.transport.opportunistic_retransmission || self.progress.relieved_at == Some(head) {
             return None;
@@ -449,7 +449,7 @@ impl Connection {
         }
         let len = u64::from(self.full_payload(fast)).min(self.outgoing.next - head);
         let chunk = Chunk { stream_offset: head, len, kind: SendKind::Reinjection };
-        Some(Choice::Data { at: fast, chunk, source: Source::FirstUnacked })
+        Some(NextSegment::Data { at: fast, chunk, source: Source::FirstUnacked })
     }
 
     fn penalise(&mut self, now: Instant, slow: usize, fast: SubflowView) {
@@ -469,12 +469,12 @@ impl Connection {
         self.log.emit(now, event);
     }
 
-    fn choose_end(&mut self) -> Option<Choice> {
+    fn choose_end(&mut self) -> Option<NextSegment> {
         self.begin_end();
         self.subflows.business().attention.iter().find_map(|at| {
             let subflow = &self.subflows[at];
             let closing = subflow.errands.closing(!subflow.queue.is_empty()).filter(|_| subflow.is_established())?;
-            Some(Choice::Control(match closing {
+            Some(NextSegment::Control(match closing {
                 Closing::DataFin => Control::End(at),
                 Closing::Fin => Control::Fin(at),
                 Closing::WindowProbe => Control::WindowProbe(at),
@@ -504,12 +504,12 @@ impl Connection {
 
     /// Linux acknowledges the first data of a connection at once, before the application can answer (quick acknowledgments, which
     /// end with the first answer: "pingpong mode").
-    fn choose_first_acknowledgment(&mut self, now: Instant) -> Option<Choice> {
+    fn choose_first_acknowledgment(&mut self, now: Instant) -> Option<NextSegment> {
         let unanswered = self.incoming.next() > 0 && self.outgoing.next == 0;
         if unanswered { self.choose_acknowledgment(now) } else { None }
     }
 
-    fn choose_acknowledgment(&mut self, now: Instant) -> Option<Choice> {
+    fn choose_acknowledgment(&mut self, now: Instant) -> Option<NextSegment> {
         let owing = self.subflows.owing(now);
         let concerned = owing.union(self.subflows.business().attention);
         let wants = |at: &usize| {
@@ -517,7 +517,7 @@ impl Connection {
             let signals = || !subflow.errands.signals.is_empty() && self.may_signal(*at);
             subflow.is_established() && (owing.contains(*at) || signals())
         };
-        concerned.iter().find(wants).map(Choice::Ack)
+        concerned.iter().find(wants).map(NextSegment::Ack)
     }
 
     /// Whether there is data that the subflow may send, or that a scheduler may give it.

@@ -67,7 +67,7 @@ use crate::view::{ConnectionView, Hints, SubflowView};
 use anabranch_events::{FallbackReason, Log, Note, TransportEvent};
 use anabranch_segment::Segment;
 use anabranch_units::{Bandwidth, Instant, PathId, SeqNumber};
-use choose::Choice as NextSegment;
+use choose::NextSegment;
 use deadline::Deadline;
 use foresight::Foresight;
 use incoming::{Incoming, Surroundings};

@@ -2,7 +2,7 @@
 //! is found is in `subflow/sender/withheld.rs`.
 
 use super::Connection;
-use super::choose::{Choice, Source};
+use super::choose::{NextSegment, Source};
 use anabranch_events::SendKind;
 use anabranch_segment::ResetReason;
 use anabranch_units::{Instant, PathId};
@@ -11,8 +11,8 @@ use core::num::NonZeroU32;
 impl Connection {
     /// Whether the chosen segment does not leave the host. Never the last data that waits, which nothing would follow, and no segment that
     /// tells more than its data.
-    pub(super) fn withholds(&mut self, choice: &Choice, interval: NonZeroU32) -> bool {
-        let Choice::Data { at, chunk, source } = *choice else { return false };
+    pub(super) fn withholds(&mut self, choice: &NextSegment, interval: NonZeroU32) -> bool {
+        let NextSegment::Data { at, chunk, source } = *choice else { return false };
         let subflow = &self.subflows[at];
         if chunk.kind != SendKind::New || !subflow.peer().sack {
             return false;
@@ -32,8 +32,8 @@ impl Connection {
 
     /// Records the chosen data as sent, and keeps it here. Events and schedulers learn of it now; when it leaves, they do not.
     #[cold]
-    pub(super) fn withhold(&mut self, now: Instant, choice: Choice) {
-        let Choice::Data { at, .. } = choice else { return };
+    pub(super) fn withhold(&mut self, now: Instant, choice: NextSegment) {
+        let NextSegment::Data { at, .. } = choice else { return };
         let start = self.subflows[at].sender.next();
         drop(self.carry_out(now, choice));
         self.subflows[at].sender.withhold(start);

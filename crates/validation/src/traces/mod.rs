@@ -9,7 +9,7 @@ pub mod recorded;
 pub mod table;
 
 use crate::statistics::Mean;
-use anabranch_network::{Recording, Streams, Summary, SyntheticModel};
+use anabranch_network::{RecordedNetwork, Streams, Summary, SyntheticModel};
 use anabranch_units::{Bandwidth, Duration};
 use rayon::prelude::*;
 
@@ -61,12 +61,12 @@ pub fn means(group: &[Summary]) -> Vec<f64> {
     STATISTICS.iter().map(mean).collect()
 }
 
-fn summary(recording: &Recording) -> Summary {
+fn summary(recording: &RecordedNetwork) -> Summary {
     Summary::of(recording).expect("recordings last for minutes")
 }
 
 /// The statistics of recordings.
-pub fn summaries(recordings: &[Recording]) -> Vec<Summary> {
+pub fn summaries(recordings: &[RecordedNetwork]) -> Vec<Summary> {
     recordings.iter().map(summary).collect()
 }
 

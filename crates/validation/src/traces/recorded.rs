@@ -1,6 +1,6 @@
 //! The recordings, where they are present. They may not be shipped, so none is in the tree.
 
-use anabranch_network::{ColumnName, RateUnit, Reading, Recording, TableHints, TraceHints, TraceKind};
+use anabranch_network::{ColumnName, RateUnit, Reading, RecordedNetwork, TableHints, TraceHints, TraceKind};
 use anabranch_units::Duration;
 use std::path::{Path, PathBuf};
 
@@ -75,7 +75,7 @@ impl Group {
     ///
     /// # Panics
     /// If one cannot be read.
-    pub fn recordings(&self) -> Vec<Recording> {
+    pub fn recordings(&self) -> Vec<RecordedNetwork> {
         let columns: Vec<Option<usize>> =
             if self.columns.is_empty() { vec![None] } else { self.columns.iter().map(|c| Some(*c)).collect() };
         let files = self.files();
@@ -95,7 +95,7 @@ impl Group {
         files
     }
 
-    fn read(&self, file: &Path, column: Option<usize>) -> Recording {
+    fn read(&self, file: &Path, column: Option<usize>) -> RecordedNetwork {
         let bytes = std::fs::read(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let rate_column = column.map(ColumnName::Number);
         let table = TableHints { unit: self.unit, rate_column, ..TableHints::default() };

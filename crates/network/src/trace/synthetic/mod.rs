@@ -21,7 +21,7 @@ mod kinds;
 
 pub use kinds::{SYNTHETIC_KINDS, SyntheticEntry};
 
-use super::{AtEnd, RecordedRate, Recording, Steps, TraceError};
+use super::{AtEnd, RecordedNetwork, RecordedRate, Steps, TraceError};
 use crate::draws::{Probability, Streams};
 use crate::error::ConfigError;
 use crate::jitter::normal;
@@ -197,9 +197,14 @@ impl SyntheticModel {
     ///
     /// # Errors
     /// What [`check`](Self::check) refuses.
-    pub fn recording(&self, mean: Bandwidth, period: Duration, streams: &Streams) -> Result<Recording, TraceError> {
+    pub fn recording(
+        &self,
+        mean: Bandwidth,
+        period: Duration,
+        streams: &Streams,
+    ) -> Result<RecordedNetwork, TraceError> {
         self.check(period).map_err(|error| TraceError::whole(format!("`{}` {}", error.field, error.problem)))?;
-        Ok(Recording { rate: RecordedRate::Table(self.generate(mean, period, streams)), latency: None })
+        Ok(RecordedNetwork { rate: RecordedRate::Table(self.generate(mean, period, streams)), latency: None })
     }
 }
 

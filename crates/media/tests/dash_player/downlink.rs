@@ -13,7 +13,7 @@ const MOST_STEPS: u64 = 20_000_000;
 
 /// The link from the server to the player.
 #[derive(Clone, Debug)]
-pub(super) struct Link {
+pub(super) struct Downlink {
     /// One-way delay.
     pub delay: Duration,
     /// Start and value of each rate; the first entry is for time zero.
@@ -22,9 +22,9 @@ pub(super) struct Link {
     pub hangs_up: Option<Instant>,
 }
 
-impl Link {
+impl Downlink {
     pub fn constant(bps: u64, delay_ms: u64) -> Self {
-        Link {
+        Downlink {
             delay: Duration::from_millis(delay_ms),
             rates: vec![(Instant::ZERO, Bandwidth::from_bps(bps))],
             hangs_up: None,
@@ -51,7 +51,7 @@ impl Link {
 pub(super) fn play(
     player: &mut dyn Player,
     exchanges: &Exchanges,
-    link: &Link,
+    link: &Downlink,
     until: Instant,
 ) -> Vec<(Instant, PlayerEvent)> {
     let mut run = Run {
@@ -151,7 +151,7 @@ fn due(queue: &mut VecDeque<(Instant, u64)>, now: Instant) -> Option<(Instant, u
 }
 
 impl Run {
-    fn step(&mut self, now: Instant, player: &mut dyn Player, link: &Link) {
+    fn step(&mut self, now: Instant, player: &mut dyn Player, link: &Downlink) {
         if player.poll_timeout() == Some(now) {
             player.handle_timeout(now, &mut self.near);
         } else if let Some((_, bytes)) = due(&mut self.requests, now) {
@@ -176,7 +176,7 @@ impl Run {
     }
 
     /// Sends the player's requests.
-    fn after(&mut self, now: Instant, link: &Link) {
+    fn after(&mut self, now: Instant, link: &Downlink) {
         let bytes = self.near.written - self.asked;
         if bytes > 0 {
             self.asked = self.near.written;
@@ -184,7 +184,7 @@ impl Run {
         }
     }
 
-    fn answer(&mut self, now: Instant, link: &Link) {
+    fn answer(&mut self, now: Instant, link: &Downlink) {
         let mut left = self.far.written - self.answered;
         self.answered = self.far.written;
         self.free = self.free.max(now);
