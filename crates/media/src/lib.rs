@@ -4,6 +4,7 @@
 //! only as a [`Stream`]. What it does it says in events ([`anabranch_events`]).
 
 pub mod abr;
+pub mod cmcd;
 pub mod content;
 mod frames;
 mod given;
