@@ -17,7 +17,7 @@ mod variation;
 
 pub use error::{ContentError, ContentWarning, Place};
 pub use ladders::{LADDERS, NominalLadder, find_ladder};
-pub use mpd::{AdaptationSet, MediaKind, Mpd, MpdPeriod, MpdRepresentation, MpdSelection};
+pub use mpd::{AdaptationSet, MediaKind, Mpd, MpdPeriod, MpdRepresentation, MpdSelection, file_of};
 pub use table::read_table;
 pub use variation::SegmentVariation;
 
@@ -208,6 +208,19 @@ impl DashVideo {
             .with_init_bytes(self.init_bytes)
             .with_manifest_bytes(self.manifest_bytes)
             .live_if(self.ladder.is_live())
+    }
+
+    /// The same video with other sizes, in bytes, where there is one above zero for the rank of a representation and the number of a media segment.
+    pub fn with_sizes_of(&self, mut size: impl FnMut(usize, u32) -> Option<u64>) -> Result<Self, VideoShapeError> {
+        let durations: Vec<_> = (0..self.segments()).map(|k| self.duration_of(k)).collect();
+        let known = |(rank, row): (usize, &Vec<u64>)| {
+            let sizes = (0..).zip(row).map(|(k, &nominal)| size(rank, k).filter(|&bytes| bytes > 0).unwrap_or(nominal));
+            sizes.collect()
+        };
+        let sizes = self.sizes.iter().enumerate().map(known).collect();
+        let video = DashVideo::with_sizes(self.representations.clone(), &durations, sizes)?;
+        let video = video.with_init_bytes(self.init_bytes).with_manifest_bytes(self.manifest_bytes);
+        Ok(video.live_if(self.ladder.is_live()))
     }
 
     /// Sets the size of the initialisation segments; zero: there are none.

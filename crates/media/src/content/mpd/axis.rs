@@ -46,6 +46,8 @@ pub(super) struct Window {
 pub(super) struct Piece {
     /// Its number in the list, from zero.
     pub index: u64,
+    /// The tick at which it begins when it is played whole: `$Time$` of a template.
+    pub tick: u64,
     /// Where it begins in the period.
     pub start: Duration,
     /// The time that is played.
@@ -178,7 +180,9 @@ impl Layer {
         }
         let index = u64::try_from(index).map_err(|_| Unplayable::TooMany)?;
         let coded = if self.timeline { place(step) } else { duration };
-        self.layout.pieces.push(Piece { index, start: place(from - self.begin), duration, coded });
+        // What begins later than ticks can say has a name that nobody asks for.
+        let tick = u64::try_from(start / UNITS_OF_TICK).unwrap_or(u64::MAX);
+        self.layout.pieces.push(Piece { index, tick, start: place(from - self.begin), duration, coded });
         self.played += duration;
         let back = place(self.reached.saturating_sub(from));
         self.layout.back = self.layout.back.max(back);

@@ -1,14 +1,15 @@
 //! MPDs: the description of a DASH presentation (ISO/IEC 23009-1).
 //!
 //! Read: periods, adaptation sets, representations; SegmentTemplate by $Number$ and $Time$, SegmentTimeline, SegmentList,
-//! SegmentBase, with inheritance; sizes from `mediaRange` and from AStream's SegmentSize. Not read: URLs (a model needs
-//! sizes, not names), remote elements (xlink), updates of live MPDs, segment sequences.
+//! SegmentBase, with inheritance; sizes from `mediaRange` and from AStream's SegmentSize; names of files. Not read: remote elements (xlink),
+//! updates of live MPDs, segment sequences.
 //!
 //! The XML parser is roxmltree, because it gives the line of every element; typed MPD crates do not, and the tested
 //! ones depend on hundreds of crates.
 
 mod axis;
 mod encoding;
+mod names;
 mod part;
 mod remarks;
 mod segments;
@@ -19,6 +20,7 @@ mod sizes;
 mod time;
 mod xml;
 
+pub use names::file_of;
 pub use selection::MpdSelection;
 
 use super::{ContentError, Resolution};
@@ -104,6 +106,8 @@ pub struct MpdRepresentation {
     pub resolution: Option<Resolution>,
     /// An essential property that dash.js does not know.
     unknown: Option<String>,
+    /// Where relative addresses of its media segments begin.
+    base: String,
     segments: Segments,
     stated: Vec<StatedSize>,
 }
@@ -134,7 +138,7 @@ impl Mpd {
         }
         let duration = root.duration("mediaPresentationDuration").map_err(wrong)?;
         let budget = Budget::default();
-        let periods = root.children("Period").map(|period| read_period(&period, &budget));
+        let periods = root.children("Period").map(|period| read_period(&names::base("", &root), &period, &budget));
         let mut periods: Vec<_> = periods.collect::<Result<_, _>>().map_err(wrong)?;
         if periods.is_empty() {
             return Err(source.error(&root.spot(), "the MPD has no Period: it describes nothing to play"));
@@ -167,22 +171,23 @@ fn resolve_durations(periods: &mut [MpdPeriod], whole: Option<Duration>) {
     }
 }
 
-fn read_period(element: &Element<'_>, budget: &Budget) -> Result<MpdPeriod, Fault> {
-    let level = Level::of(element);
-    let sets = element.children("AdaptationSet").map(|set| read_set(level, &set, budget)).collect::<Result<_, _>>()?;
+fn read_period(base: &str, element: &Element<'_>, budget: &Budget) -> Result<MpdPeriod, Fault> {
+    let (level, base) = (Level::of(element), names::base(base, element));
+    let sets = element.children("AdaptationSet").map(|set| read_set(level, &base, &set, budget));
+    let sets = sets.collect::<Result<_, _>>()?;
     let (start, duration) = (element.duration("start")?, element.duration("duration")?);
     let (id, remote) = (element.text("id").map(str::to_string), element.remote().map(str::to_string));
     Ok(MpdPeriod { spot: element.spot(), id, remote, overlap: Duration::ZERO, start, duration, sets })
 }
 
-fn read_set(period: Level<'_>, set: &Element<'_>, budget: &Budget) -> Result<AdaptationSet, Fault> {
+fn read_set(period: Level<'_>, base: &str, set: &Element<'_>, budget: &Budget) -> Result<AdaptationSet, Fault> {
     let elements: Vec<_> = set.children("Representation").collect();
     let kind = kind(set, &elements);
-    let levels = [Level::of(set), period];
+    let (levels, base) = ([Level::of(set), period], names::base(base, set));
     let mut fault = None;
     let mut representations = Vec::new();
     for element in &elements {
-        match read_representation(levels, set, element, budget) {
+        match read_representation(levels, &base, set, element, budget) {
             Ok(representation) => representations.push(representation),
             Err(error) => drop(fault.get_or_insert(error)),
         }
@@ -226,6 +231,7 @@ fn kind(set: &Element<'_>, representations: &[Element<'_>]) -> MediaKind {
 
 fn read_representation(
     [set_level, period_level]: [Level<'_>; 2],
+    base: &str,
     set: &Element<'_>,
     element: &Element<'_>,
     budget: &Budget,
@@ -248,6 +254,7 @@ fn read_representation(
         bandwidth,
         resolution,
         unknown: sets::unknown_property(element),
+        base: names::base(base, element),
         segments: segments::read(&[Level::of(element), set_level, period_level], budget)?,
         stated: sizes::read(element)?,
     })

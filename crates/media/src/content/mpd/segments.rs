@@ -4,6 +4,7 @@
 //! one of the same kind replace those of an outer one, and the innermost kind counts.
 
 use super::axis::{Layout, Listed, Run, Unplayable, Window, lay};
+use super::names::Names;
 use super::time::ticks_last;
 use super::xml::{Element, Fault};
 use anabranch_units::Duration;
@@ -42,12 +43,19 @@ pub(super) struct Segments {
     /// How many byte ranges have no end, so that their sizes are unknown.
     pub open_ranges: usize,
     pub init_bytes: Option<u64>,
+    pub names: Names,
 }
 
 impl Default for Segments {
     /// Those of a single file without description.
     fn default() -> Self {
-        Segments { division: Division::Indexed, sizes: Vec::new(), open_ranges: 0, init_bytes: None }
+        Segments {
+            division: Division::Indexed,
+            sizes: Vec::new(),
+            open_ranges: 0,
+            init_bytes: None,
+            names: Names::Unknown,
+        }
     }
 }
 
@@ -128,7 +136,10 @@ pub(super) fn read(levels: &[Level<'_>], budget: &Budget) -> Result<Segments, Fa
             let count = end.map(|end| end.saturating_add(1).saturating_sub(start));
             let division = division(&inherited, count, budget)?;
             check_template(&inherited, &division)?;
-            Ok(Segments { division, init_bytes, ..Segments::default() })
+            let media = inherited.owner("media").and_then(|owner| owner.text("media"));
+            let template = |media: &str| Names::Template { media: media.to_string(), first: start };
+            let names = media.map_or(Names::Unknown, template);
+            Ok(Segments { division, init_bytes, names, ..Segments::default() })
         }
         "SegmentList" => read_list(&inherited, init_bytes, budget),
         _ => Ok(Segments { init_bytes, ..Segments::default() }),
@@ -143,17 +154,19 @@ fn read_list(list: &Inherited<'_>, init_bytes: Option<u64>, budget: &Budget) -> 
         return Err(remote.fault(message));
     }
     let mut sizes = Vec::new();
-    let mut open_ranges = 0;
+    let (mut open_ranges, mut names) = (0, Vec::new());
     if let Some(owner) = owner {
         budget.take(of(owner), owner)?;
         for url in owner.children("SegmentURL") {
             let range = url.range_bytes("mediaRange")?;
             open_ranges += usize::from(range == Some(None));
             sizes.push(range.flatten());
+            // A part of a file has the file's name, and so have the others.
+            names.push(url.text("media").filter(|_| range.is_none()).map(str::to_string));
         }
     }
     let division = division(list, Some(sizes.len() as u64), budget)?;
-    Ok(Segments { division, sizes, open_ranges, init_bytes })
+    Ok(Segments { division, sizes, open_ranges, init_bytes, names: Names::Listed(names) })
 }
 
 /// Without $Number$ or $Time$ all segments would have the same URL.
@@ -241,6 +254,8 @@ fn equal(timescale: u64, ticks: u64, begin: i64, count: Option<u64>, window: Win
     if layout.pieces.last().is_some_and(|last| last.duration.as_nanos() <= last.index) {
         layout.pieces.pop();
     }
+    // Those of the MPD's own timescale.
+    layout.pieces.iter_mut().for_each(|piece| piece.tick = piece.index.saturating_mul(ticks));
     Ok(layout)
 }
 

@@ -1,5 +1,6 @@
 //! From an MPD to the video that a player streams.
 
+use super::names::{file_of, within};
 use super::part::{NOTICED, Nothing, Part, name};
 use super::remarks::Remarks;
 use super::{Mpd, MpdPeriod, MpdSelection};
@@ -47,6 +48,17 @@ impl Mpd {
         let video =
             video.with_init_bytes(init.unwrap_or(INIT_BYTES)).with_manifest_bytes(self.bytes).live_if(self.live);
         Ok((video, remarks.finish(&self.source, self.remark.as_deref())))
+    }
+
+    /// Where the media segments of the video of [`Mpd::video`] are, by rank of the representation and number: paths on the server, if the
+    /// MPD itself has the path `mpd` there. `None` for those without a file of their own.
+    pub fn files(&self, selection: &MpdSelection, mpd: &str) -> Result<Vec<Vec<Option<String>>>, ContentError> {
+        let mut parts = self.parts(selection, &mut Remarks::default())?;
+        if let Some(limit) = selection.duration {
+            cut(&mut parts, limit);
+        }
+        let count = parts.iter().map(|part| part.representations.len()).min().unwrap_or(0);
+        Ok((0..count).map(|rank| parts.iter().flat_map(|part| part.files(rank, mpd)).collect()).collect())
     }
 
     /// What is played of each period that is not skipped.
@@ -129,6 +141,14 @@ fn remark_gap<'a>(before: &Part<'a>, after: &Part<'a>, n: usize, remarks: &mut R
 }
 
 impl Part<'_> {
+    fn files(&self, rank: usize, mpd: &str) -> Vec<Option<String>> {
+        let representation = self.representations[rank];
+        let base = within(mpd, &representation.base);
+        let of = (representation.id.as_str(), representation.bandwidth);
+        let names = representation.segments.names.of(&self.pieces, of);
+        names.into_iter().map(|name| name.map(|name| file_of(&within(&base, &name)))).collect()
+    }
+
     /// Playing time, in nanoseconds.
     fn length(&self) -> u128 {
         self.pieces.iter().map(|piece| u128::from(piece.duration.as_nanos())).sum()

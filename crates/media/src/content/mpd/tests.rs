@@ -405,3 +405,47 @@ fn what_would_not_end_or_fit_is_refused() {
     assert_eq!(millis(&video("", &end).unwrap()), [5_000, 4_000]);
     assert!(Mpd::read("a.mpd", &vec![b' '; (64 << 20) + 1]).unwrap_err().to_string().contains("more than an MPD has"));
 }
+
+fn files(mpd_path: &str, attributes: &str, periods: &str) -> Vec<Vec<Option<String>>> {
+    mpd(attributes, periods).unwrap().files(&MpdSelection::default(), mpd_path).unwrap()
+}
+
+#[test]
+fn files_follow_from_templates_and_base_urls() {
+    let periods = r#"<Period><BaseURL>one/</BaseURL><AdaptationSet mimeType="video/mp4">
+        <SegmentTemplate media="$RepresentationID$-$Number%03d$.m4s" duration="5" startNumber="9"/>
+        <Representation id="hi" bandwidth="2000000"><BaseURL>/top/</BaseURL></Representation>
+        <Representation id="lo" bandwidth="500000"/></AdaptationSet></Period>"#;
+    let found = files("/films/a/manifest.mpd", TEN_SECONDS, periods);
+    let expected = |names: [&str; 2]| names.map(|name| Some(name.to_string())).to_vec();
+    assert_eq!(found[0], expected(["/films/a/one/lo-009.m4s", "/films/a/one/lo-010.m4s"]));
+    assert_eq!(found[1], expected(["/top/hi-009.m4s", "/top/hi-010.m4s"]));
+}
+
+#[test]
+fn files_by_time_begin_where_the_timeline_says() {
+    let periods = r#"<Period><AdaptationSet contentType="video">
+        <SegmentTemplate media="$Time$.m4s" timescale="1000" presentationTimeOffset="1000"><SegmentTimeline>
+          <S t="1000" d="3000" r="1"/><S d="2000"/><S t="9500" d="1500" r="-1"/></SegmentTimeline></SegmentTemplate>
+        <Representation bandwidth="800000"/></AdaptationSet></Period>"#;
+    let names: Vec<_> = files("/m.mpd", TEN_SECONDS, periods)[0].iter().map(|name| name.clone().unwrap()).collect();
+    assert_eq!(names, ["/1000.m4s", "/4000.m4s", "/7000.m4s", "/9500.m4s"]);
+}
+
+#[test]
+fn parts_of_files_have_no_file_of_their_own() {
+    let list = r#"<Period><AdaptationSet mimeType="video/mp4"><Representation bandwidth="800000"><SegmentList duration="5">
+        <SegmentURL mediaRange="1392-2391" media="a.mp4"/><SegmentURL media="b.mp4"/></SegmentList></Representation>
+        </AdaptationSet></Period>"#;
+    assert_eq!(files("/x/m.mpd", TEN_SECONDS, list), [[None, Some("/x/b.mp4".to_string())]]);
+}
+
+#[test]
+fn sizes_of_files_come_in_the_place_of_nominal_ones() {
+    let periods = r#"<Period><AdaptationSet mimeType="video/mp4"><SegmentTemplate media="$Number$" duration="5"/>
+        <Representation bandwidth="800000"/></AdaptationSet></Period>"#;
+    let nominal = video(TEN_SECONDS, periods).unwrap();
+    let known = nominal.with_sizes_of(|_, index| [Some(123), Some(0)][index as usize]).unwrap();
+    assert_eq!((known.bytes(0, 0), known.bytes(0, 1)), (123, 500_000));
+    assert_eq!(known.duration(), nominal.duration());
+}

@@ -105,6 +105,11 @@ impl<'a> Element<'a> {
         self.children(name).next()
     }
 
+    /// Its text, if it begins with one.
+    pub fn content(&self) -> Option<&'a str> {
+        self.0.text()
+    }
+
     /// An attribute without a namespace.
     pub fn text(&self, attribute: &str) -> Option<&'a str> {
         self.0.attribute(attribute)
