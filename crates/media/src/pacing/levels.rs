@@ -172,7 +172,7 @@ impl Levels {
     }
 
     fn on_request(&mut self, now: Instant, viewers: &[Viewer], at: usize) {
-        let Some(response) = viewers[at].current else { return };
+        let Some(response) = viewers[at].current() else { return };
         let joins = !self.members[at].present && viewers[at].representations() > 0;
         if joins {
             self.members[at] = Member { present: true, ..Member::default() };
@@ -314,7 +314,7 @@ impl Levels {
             })
             .collect();
         let sending: Vec<Option<f64>> =
-            self.present().filter(|&at| viewers[at].current.is_some()).map(|at| claims[at]).collect();
+            self.present().filter(|&at| viewers[at].is_served()).map(|at| claims[at]).collect();
         let claimed: f64 = sending.iter().flatten().sum();
         let paced = sending.iter().flatten().count();
         // Who is not paced takes an equal share.
@@ -363,13 +363,14 @@ mod tests {
             let within =
                 |pace: Bandwidth| (1..20).rev().find(|&r| viewers[at].bitrate(r) < SAFETY * pace.as_bps() as f64);
             let representation = viewers[at].pace.map_or(15, |pace| within(pace).unwrap_or(0)) as u32;
-            viewers[at].requested(at_ms(from_ms), MediaSegment { representation, index }, bytes);
+            viewers[at].requested(at_ms(from_ms), 0, MediaSegment { representation, index }, bytes);
             levels.decide(at_ms(from_ms), viewers, &Moment::Requested(at));
-            viewers[at].began(at_ms(from_ms));
+            viewers[at].began(at_ms(from_ms), 0);
         }
         viewers.iter_mut().for_each(|viewer| viewer.delivered += bytes);
         for at in 0..viewers.len() {
-            let response = viewers[at].completed(at_ms(from_ms + took_ms)).unwrap();
+            let segment = viewers[at].current().unwrap().segment;
+            let response = viewers[at].completed(at_ms(from_ms + took_ms), 0, segment).unwrap();
             levels.decide(at_ms(from_ms + took_ms), viewers, &Moment::Delivered(at, response));
         }
     }
@@ -423,7 +424,7 @@ mod tests {
         let mut viewers = settled(4, levels.as_mut());
         assert!(sum(&viewers) > 1.2 * PROBE * 9.6e6, "nothing is sent");
         for at in 0..4 {
-            viewers[at].requested(at_ms(40_000), MediaSegment { representation: 15, index: 25 }, 300_000);
+            viewers[at].requested(at_ms(40_000), 0, MediaSegment { representation: 15, index: 25 }, 300_000);
             levels.decide(at_ms(40_000), &mut viewers, &Moment::Requested(at));
         }
         assert!((sum(&viewers) - PROBE * 9.6e6).abs() < 10.0, "{:?}", paces(&viewers));

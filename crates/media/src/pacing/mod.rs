@@ -9,15 +9,20 @@
 mod capacity;
 mod levels;
 mod off;
+mod pacer;
 mod sammy;
 mod viewer;
 
+pub use pacer::{Pacer, Progress};
 pub use viewer::{Response, Viewer};
 
 use anabranch_registry::Registry;
 use anabranch_registry::options::{OptionError, Options};
 use anabranch_units::Instant;
 use std::fmt;
+
+/// How responses are paced where nothing is said.
+pub const DEFAULT: &str = "off";
 
 /// Every policy, in the order in which lists show them.
 pub static REGISTRY: Registry<Constructor> = Registry::new(&[off::ENTRY, sammy::ENTRY, levels::ENTRY]);

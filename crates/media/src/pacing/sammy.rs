@@ -39,7 +39,7 @@ impl ResponsePacing for Sammy {
         let Moment::Requested(at) = *moment else { return };
         let viewer = &mut viewers[at];
         let buffer = viewer.buffer(now).as_secs_f64();
-        let top = viewer.bitrate(viewer.representations().saturating_sub(1));
+        let top = viewer.top_bitrate();
         let multiple = self.empty + (self.full - self.empty) * (buffer / self.target_s).min(1.0);
         viewer.pace = (buffer >= self.start_s && top > 0.0).then(|| Bandwidth::from_bps((top * multiple) as u64));
     }
@@ -61,10 +61,11 @@ mod tests {
         let mut viewers = [Viewer::new(video)];
         let mut paces = Vec::new();
         for index in 0..12 {
-            viewers[0].requested(at_ms(0), MediaSegment { representation: 0, index }, 1);
+            let segment = MediaSegment { representation: 0, index };
+            viewers[0].requested(at_ms(0), 0, segment, 1);
             policy.decide(at_ms(0), &mut viewers, &Moment::Requested(0));
             paces.push(viewers[0].pace.map(Bandwidth::as_bps));
-            viewers[0].completed(at_ms(0));
+            viewers[0].completed(at_ms(0), 0, segment);
         }
         let top = 4_219_897.0;
         assert_eq!(paces[0], None, "nothing is buffered");
