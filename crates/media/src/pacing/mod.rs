@@ -7,13 +7,17 @@
 //! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`].
 
 mod capacity;
+mod files;
 mod levels;
 mod off;
 mod pacer;
+mod presentations;
 mod sammy;
 mod viewer;
 
+pub use files::{FilePacer, FileResponse, PacingCounts};
 pub use pacer::{Pacer, Progress};
+pub use presentations::{Presentation, UnknownMedia};
 pub use viewer::{Response, Viewer};
 
 use anabranch_registry::Registry;
