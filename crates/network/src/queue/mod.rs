@@ -123,7 +123,7 @@ pub trait QueueParameters: Serialize + DeserializeOwned + JsonSchema {
     fn build(&self, mtu: u32, rate: Bandwidth, rng: ChaCha8Rng) -> Box<dyn Queue>;
 }
 
-/// Declares the type that is one of several queues, and their registry.
+/// Declares the type that is one of several queues, and their registry. A macro, so that a test can add one.
 macro_rules! queues {
     (
         $(#[$attribute:meta])*
@@ -212,22 +212,4 @@ impl QueueConfig {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Streams;
-
-    #[test]
-    fn every_registered_queue_is_valid_has_its_limit_and_admits_into_emptiness() {
-        for kind in QUEUES {
-            for limit in [QueueLimit::Bytes(64_000), QueueLimit::Packets(50), QueueLimit::Packets(1)] {
-                let config = (kind.create)(limit);
-                assert_eq!(config.limit(), limit, "{}", kind.name);
-                config.validate(1500).unwrap_or_else(|error| panic!("{} {limit:?}: {error}", kind.name));
-                let mut queue = config.build(1500, Bandwidth::from_mbps(2), Streams::new(1, kind.name).stream("queue"));
-                assert!(queue.admit(Instant::ZERO, Backlog::default(), 1500), "{}", kind.name);
-                let full = Backlog { packets: 50, bytes: 64_000 };
-                assert!(!queue.admit(Instant::ZERO, full, 1500), "{}", kind.name);
-            }
-        }
-    }
-}
+mod tests;
