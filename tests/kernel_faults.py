@@ -1,27 +1,31 @@
 """Runs in real time of the kernel's Multipath TCP on both ends, over emulated links with known faults.
 
-    python tests/kernel_faults.py --keep captures
+    python tests/kernel_faults.py --seed 1 --keep captures
 
 nginx serves and curl downloads. Each run has a capture at the server, as `dumpcap` writes it, and `anabranch explain
---pcap` explains it. The table of what was named is printed. As root, about two minutes.
+--pcap` explains it. The network and the faults are drawn from the seed. A fault counts where its run takes longer than
+one without it by `LEAST_COST`. The table of what was named is printed. As root, about four minutes.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from anabranch import _core
 from anabranch.live import servers
 from anabranch.runs.captured import CaptureExplanation, explain_capture
+from anabranch.runs.parts import Part
 
 PROGRAMS = ("curl", "dumpcap", "mptcpize", "nginx")
 """What the runs need beside the testbed."""
@@ -32,92 +36,189 @@ BEGIN_S = 2.5
 LONGEST_S = 25.0
 """A run is ended after this."""
 
-FILE_BYTES = 8_000_000
-"""What is downloaded: about six seconds without a fault."""
+DOWNLOAD_S = 5.5
+"""How long the links need for what is downloaded."""
 
-CHUNK_BYTES = 700_000
+CHUNK_BYTES = 1_000_000
+
+LEAST_COST = 0.15
+"""A fault has to be the reason for this part of the time of the download."""
+
+MOST_DRAWS = 3
+"""So often a fault is drawn again where it costs too little."""
 
 _HEADERS_LEN = 200
 _START_TIMEOUT_S = 10.0
 _LOOK_EVERY_S = 0.02
 
 
+Keys = Mapping[str, Any]
+
+
 @dataclass(frozen=True)
-class KernelFault:
-    """A fault of a link, an interface or a host.
+class Network:
+    """Links without a fault, drawn at random.
 
     Attributes:
-        kind: What it is.
+        random: Where its numbers come from, and those of the faults.
+        rates: Of both links, in Mb/s.
+        rtts_ms: Of both, in ms.
+    """
+
+    random: random.Random
+    rates: Mapping[str, float]
+    rtts_ms: Mapping[str, float]
+
+    @classmethod
+    def drawn(cls, seed: int) -> Network:
+        """The network of a seed."""
+        numbers = random.Random(f"kernel faults {seed}")
+        rates = {"wifi": numbers.uniform(6.0, 12.0), "lte": numbers.uniform(3.0, 5.0)}
+        return cls(numbers, rates, {"wifi": numbers.uniform(20.0, 40.0), "lte": numbers.uniform(45.0, 80.0)})
+
+    @property
+    def file_bytes(self) -> int:
+        """What is downloaded where it is a single file."""
+        return round(sum(self.rates.values()) * 1e6 / 8 * DOWNLOAD_S)
+
+    def scenario(self) -> dict[str, Any]:
+        """The scenario without a fault."""
+        longest = max(self.rtts_ms.values())
+        return {
+            "schema": 1,
+            "duration": f"{BEGIN_S + LONGEST_S:g} s",
+            "transport": {
+                "kernel": "upstream",
+                "congestion_control": "cubic",
+                "receive_buffer": "4 MB",
+                "send_buffer": "4 MB",
+            },
+            "link": {
+                name: {
+                    "rate": f"{rate:.2f} Mb/s",
+                    "rtt": f"{self.rtts_ms[name]:.1f} ms",
+                    # Twice what the longer round trip needs, so that a control keeps the link busy after a loss.
+                    "queue": f"{max(60, 2 * rate * longest / 8):.0f} kB",
+                }
+                for name, rate in self.rates.items()
+            },
+            "path": {name: {"links": [name]} for name in self.rates},
+            "session": [{"paths": list(self.rates), "video": {"kind": "bulk"}}],
+        }
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of fault of a link, an interface or a host.
+
+    Attributes:
+        name: What it is.
         causes: The causes that it may be named by.
-        keys: What plants it in `NETWORK`.
+        path: The client's address on the path that has it; absent where it concerns all.
+        plant: Draws what plants it in a network.
+        unharmed: The keys of the run without it, by those of the run with it.
         chunks: So many downloads, one every five seconds; a single one of a longer file where zero.
     """
 
-    kind: str
+    name: str
     causes: frozenset[str]
-    keys: Mapping[str, Any]
+    path: str | None
+    plant: Callable[[Network], Keys]
+    unharmed: Callable[[Keys], Keys] = lambda _: {}
     chunks: int = 0
 
 
-NETWORK: Mapping[str, Any] = {
-    "schema": 1,
-    "duration": f"{BEGIN_S + LONGEST_S:g} s",
-    "transport": {
-        "kernel": "upstream",
-        "congestion_control": "cubic",
-        "receive_buffer": "4 MB",
-        "send_buffer": "4 MB",
-    },
-    "link": {
-        "wifi": {"rate": "8 Mb/s", "rtt": "30 ms", "queue": "80 kB"},
-        "lte": {"rate": "4 Mb/s", "rtt": "60 ms", "queue": "80 kB"},
-    },
-    "path": {"wifi": {"links": ["wifi"]}, "lte": {"links": ["lte"]}},
-    "session": [{"paths": ["wifi", "lte"], "video": {"kind": "bulk"}}],
-}
-"""The links without a fault."""
+WIFI, LTE = "10.1.0.2", "10.2.0.2"
+"""The client's addresses."""
 
 
-def _fault(kind: str, causes: str, keys: Mapping[str, Any], chunks: int = 0) -> KernelFault:
-    return KernelFault(kind, frozenset(causes.split()), keys, chunks)
+def _percent(network: Network, least: float, most: float) -> str:
+    return f"{network.random.uniform(least, most):.2f} %"
 
 
-def _at(seconds: float, **what: Any) -> dict[str, Any]:
-    return {"at": f"{BEGIN_S + seconds:g} s", **what}
+def _after(seconds: float, **what: Any) -> dict[str, Any]:
+    return {"at": f"{BEGIN_S + seconds:.2f} s", **what}
 
 
-_CUT = [_at(1.5, link="wifi", down=True), _at(6.5, link="wifi", down=False)]
-_LATE = [{"at": "0 s", "path": "lte", "down": True}, _at(5.0, path="lte", down=False)]
-_JITTER = {"kind": "gamma", "mean": "12 ms", "shape": 1.0, "reorders": True}
-_FAR = {"link.wifi.rtt": "150 ms", "link.lte.rtt": "150 ms", "link.wifi.queue": "300 kB", "link.lte.queue": "150 kB"}
+def _queues(network: Network) -> Keys:
+    return {f"link.{link}.queue": f"{network.random.randint(2, 4) * 1500} B" for link in network.rates}
 
-FAULTS = (
-    _fault("random loss", "loss-random", {"link.wifi.loss": "2 %"}),
-    _fault("random loss on the slower path", "loss-random", {"link.lte.loss": "3 %"}),
-    _fault("short queues", "loss-queue", {"link.wifi.queue": "4500 B", "link.lte.queue": "4500 B"}),
-    _fault("a cut link", "link-down", {"event": _CUT}),
-    _fault("a link that becomes slow", "slower-or-shared", {"event": [_at(1.5, link="wifi", rate="1.2 Mb/s")]}),
-    _fault("downloads beside", "slower-or-shared", {"traffic": [{"path": "wifi", "count": 3, "start": "4 s"}]}),
-    _fault("a small receive buffer", "receive-window", {"transport.receive_buffer": "24 kB"}),
-    _fault("a small send buffer", "send-buffer", {"transport.send_buffer": "24 kB"}),
-    _fault("a backup", "backup", {"path.lte.backup": True}),
-    _fault("an interface that comes late", "not-joined", {"event": _LATE}),
-    _fault("jitter that reorders", "reordering", {"link.wifi.down.jitter": _JITTER}),
-    _fault("a window that decays while idle", "idle-decay start-up", {**_FAR, "transport.idle_restart": True}, 3),
+
+def _cut(network: Network) -> Keys:
+    begin, length = network.random.uniform(1.0, 2.0), network.random.uniform(4.0, 7.0)
+    return {"event": [_after(begin, link="wifi", down=True), _after(begin + length, link="wifi", down=False)]}
+
+
+def _slower(network: Network) -> Keys:
+    rate = network.rates["wifi"] * network.random.uniform(0.08, 0.3)
+    return {"event": [_after(network.random.uniform(1.0, 2.0), link="wifi", rate=f"{rate:.3f} Mb/s")]}
+
+
+def _beside(network: Network) -> Keys:
+    start = BEGIN_S + network.random.uniform(0.5, 1.5)
+    return {"traffic": [{"path": "wifi", "count": network.random.randint(2, 4), "start": f"{start:.2f} s"}]}
+
+
+def _buffer(network: Network, which: str) -> Keys:
+    return {f"transport.{which}_buffer": f"{network.random.randint(16, 30)} kB"}
+
+
+def _late(network: Network) -> Keys:
+    comes = _after(network.random.uniform(4.0, 8.0), path="lte", down=False)
+    return {"event": [{"at": "0 s", "path": "lte", "down": True}, comes]}
+
+
+def _jitter(network: Network) -> Keys:
+    mean = f"{network.random.uniform(10.0, 25.0):.1f} ms"
+    return {"link.wifi.down.jitter": {"kind": "gamma", "mean": mean, "shape": 1.0, "reorders": True}}
+
+
+def _far(network: Network) -> Keys:
+    rtt = network.random.uniform(200.0, 300.0)
+    rtts = {f"link.{link}.rtt": f"{rtt:.0f} ms" for link in network.rates}
+    return rtts | {f"link.{link}.queue": f"{2 * rate * rtt / 8:.0f} kB" for link, rate in network.rates.items()}
+
+
+def _kind(name: str, causes: str, path: str | None, plant: Callable[[Network], Keys]) -> Kind:
+    return Kind(name, frozenset(causes.split()), path, plant)
+
+
+KINDS = (
+    _kind("random loss", "loss-random", WIFI, lambda n: {"link.wifi.loss": _percent(n, 1.0, 4.0)}),
+    _kind("random loss on the slower path", "loss-random", LTE, lambda n: {"link.lte.loss": _percent(n, 2.0, 5.0)}),
+    _kind("short queues", "loss-queue", None, _queues),
+    _kind("a cut link", "link-down loss-outage", WIFI, _cut),
+    _kind("a link that becomes slow", "slower-or-shared", WIFI, _slower),
+    _kind("downloads beside", "slower-or-shared", WIFI, _beside),
+    _kind("a small receive buffer", "receive-window", None, lambda n: _buffer(n, "receive")),
+    _kind("a small send buffer", "send-buffer", None, lambda n: _buffer(n, "send")),
+    _kind("a backup", "backup", LTE, lambda _: {"path.lte.backup": True}),
+    _kind("an interface that comes late", "not-joined", LTE, _late),
+    _kind("jitter that reorders", "reordering", WIFI, _jitter),
+    Kind(
+        name="a window that decays while idle",
+        causes=frozenset(("idle-decay", "start-up")),
+        path=None,
+        plant=lambda n: {**_far(n), "transport.idle_restart": True},
+        unharmed=lambda keys: {**keys, "transport.idle_restart": False},
+        chunks=3,
+    ),
 )
-"""The faults."""
+"""The kinds of faults."""
 
 
-def captured(fault: KernelFault, folder: Path, *, seed: int = 1) -> Path:
+def captured(network: Network, keys: Keys, chunks: int, folder: Path) -> Path:
     """Makes a run with a fault; the capture at its server."""
+    folder.mkdir(parents=True)
     folder = folder.resolve()
     folder.chmod(0o755)
     root, file = folder / "www", folder / "server.pcapng"
     root.mkdir()
     with (root / "file").open("wb") as content:
-        content.truncate(CHUNK_BYTES if fault.chunks else FILE_BYTES)
-    overrides = [(key, _core.value_text(value, key)) for key, value in fault.keys.items()]
-    scenario = _core.load_dictionary(NETWORK, name=fault.kind, overrides=overrides)
+        content.truncate(CHUNK_BYTES if chunks else network.file_bytes)
+    overrides = [(key, _core.value_text(value, key)) for key, value in keys.items()]
+    scenario = _core.load_dictionary(network.scenario(), name="kernel faults", overrides=overrides)
+    seed = network.random.randrange(10**6)
     with ExitStack() as stack:
         testbed = stack.enter_context(
             _core.Testbed(scenario, seed=seed, server="kernel", client="program", record_events=False)
@@ -126,7 +227,7 @@ def captured(fault: KernelFault, folder: Path, *, seed: int = 1) -> Path:
         stack.enter_context(servers.nginx(place, root, folder, control="cubic", port=port, writes="pages"))
         stack.enter_context(_capture(place, file, port))
         time.sleep(max(0.0, BEGIN_S - testbed.elapsed))
-        _download(testbed.namespace, f"http://{servers.ADDRESS}:{port}/file", fault.chunks)
+        _download(testbed.namespace, f"http://{servers.ADDRESS}:{port}/file", chunks)
         # The last acknowledgments.
         time.sleep(0.2)
         testbed.finish("finished", viewed=None, notes=())
@@ -160,26 +261,64 @@ def _capture(namespace: str, file: Path, port: int) -> Iterator[None]:
         process.wait()
 
 
-def campaign(folder: Path) -> Iterator[tuple[KernelFault, CaptureExplanation]]:
-    """Every fault, and the explanation of the capture of a run with it."""
-    for number, fault in enumerate(FAULTS):
-        own = folder / f"{number}"
-        own.mkdir(parents=True)
-        yield fault, explain_capture(captured(fault, own))
+@dataclass(frozen=True)
+class Named:
+    """What was named in a run with a fault."""
+
+    kind: Kind
+    found: CaptureExplanation
+
+    @property
+    def part(self) -> Part | None:
+        """The largest part that is of the first cause."""
+        return next((part for part in self.found.parts if part.cause == self.found.first_cause), None)
+
+    @property
+    def cause_is_right(self) -> bool:
+        """Whether the first cause is one that the fault may be named by."""
+        return self.found.first_cause in self.kind.causes
+
+    @property
+    def path_is_right(self) -> bool:
+        """Whether it is on the path that has the fault, or waits for that path."""
+        return self.kind.path is None or (self.part is not None and self.kind.path in (self.part.path, self.part.by))
+
+
+def campaign(folder: Path, seed: int) -> Iterator[Named]:
+    """Every kind of fault that costs enough, and the explanation of the capture of a run with it."""
+    network, runs = Network.drawn(seed), count()
+    without: dict[str, float] = {}
+
+    def run(keys: Keys, chunks: int) -> CaptureExplanation:
+        return explain_capture(captured(network, keys, chunks, folder / f"{next(runs):02}"))
+
+    for kind in KINDS:
+        for _ in range(MOST_DRAWS):
+            keys = kind.plant(network)
+            unharmed = kind.unharmed(keys)
+            key = f"{unharmed} {kind.chunks}"
+            if key not in without:
+                without[key] = run(unharmed, kind.chunks).due_s
+            found = run(keys, kind.chunks)
+            if found.due_s - without[key] >= LEAST_COST * found.due_s:
+                yield Named(kind, found)
+                break
 
 
 def main() -> None:
     """Prints what was named."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="Where captures are kept.")
     given = parser.parse_args()
-    right = 0
+    named = []
     with tempfile.TemporaryDirectory() as name:
-        for fault, found in campaign(given.keep or Path(name)):
-            right += found.first_cause in fault.causes
-            causes = ", ".join(f"{cause} {100 * share:.1f} %" for cause, share in list(found.causes.items())[:3])
-            print(f"{fault.kind:36} {found.first_cause in fault.causes!s:6} {causes}", flush=True)
-    print(f"of {len(FAULTS)}: {right}")
+        for one in campaign(given.keep or Path(name), given.seed):
+            named.append(one)
+            causes = ", ".join(f"{cause} {100 * share:.1f} %" for cause, share in list(one.found.causes.items())[:3])
+            print(f"{one.kind.name:36} {one.cause_is_right!s:6} {one.path_is_right!s:6} {causes}", flush=True)
+    right, paths = sum(one.cause_is_right for one in named), sum(one.path_is_right for one in named)
+    print(f"of {len(named)}: cause {right}, path {paths}")
 
 
 if __name__ == "__main__":

@@ -24,11 +24,23 @@ _BEST = 0.9
 _SUSTAINED_S = 0.5
 """A rate that a path had for so long counts, even if it was slower at most times."""
 
-_TRAIN = 10
-"""So many segments follow the first one of a train."""
+_TRAINS = (10, 4, 2)
+"""So many segments follow the first one of a train; even, as a receiver acknowledges every second segment.
 
-_TRAIN_SENT = 0.5
-"""The path spaced a train if it was sent in less than this part of the time in which it arrived."""
+Short trains are of use where windows are too small for longer ones.
+"""
+
+_MOST = 0.98
+"""Hardly any value is larger than this part of all."""
+
+_LATE = 0.2
+"""Where packets keep their order, less than this part of the repairs is needless."""
+
+_LEAST_TRAINS = 10
+"""So many trains give a rate."""
+
+_TRAIN_SENT = 0.1
+"""A train was sent at once if it took less than this part of the time in which it arrived: the path spaced it."""
 
 _AT_FULL, _AT_RANDOM = 0.8, 0.6
 """Lost segments met a longer queue than this part of all segments, in the mean: it was full, or losses are random.
@@ -82,6 +94,31 @@ class PathEvidence:
         return float(self.rtts_s[:, 1].min()) if len(self.rtts_s) else 0.0
 
     @cached_property
+    def _in_order_s(self) -> tuple[Array, Array]:
+        """When segments with a sample of the round trip were sent, and the samples, as if none overtook another.
+
+        A queue delays a segment and all behind it. What delays a segment that others overtake is no queue.
+        """
+        if not len(self.rtts_s):
+            return np.empty(0), np.empty(0)
+        known, rtts = self.rtts_s.T
+        order = np.argsort(known - rtts, kind="stable")
+        sent = (known - rtts)[order]
+        return sent, np.minimum.accumulate(known[order][::-1])[::-1] - sent
+
+    @cached_property
+    def overtaken_s(self) -> float:
+        """By how much segments are later, at most but for a few, than some that were sent after them.
+
+        They were not lost: what delays them is jitter, and no queue. Zero where segments keep their order.
+        """
+        kept = np.isfinite(self.known_s) & ~self.lost
+        if not kept.any():
+            return 0.0
+        known = self.known_s[kept]
+        return float(np.quantile(known - np.minimum.accumulate(known[::-1])[::-1], _MOST))
+
+    @cached_property
     def usual_rtt_s(self) -> float:
         """The median round trip."""
         return float(np.median(self.rtts_s[:, 1])) if len(self.rtts_s) else 0.0
@@ -96,6 +133,15 @@ class PathEvidence:
     def lost(self) -> Mask:
         """Which segments were lost."""
         return np.isfinite(self.repaired_s) & ~self.needless
+
+    @cached_property
+    def reorders(self) -> bool:
+        """Whether segments overtake each other, and much of what was sent again was late, and not lost.
+
+        Then the rest may be, too: a receiver discards what is older than the timestamp of a repair (RFC 7323, PAWS).
+        """
+        repairs = np.count_nonzero(np.isfinite(self.repaired_s))
+        return self.overtaken_s > 0.0 and bool(np.count_nonzero(self.needless) >= _LATE * repairs)
 
     @cached_property
     def ranks(self) -> Array:
@@ -145,21 +191,19 @@ class PathEvidence:
         return (total[whole] - total[since[whole]]) / (times[whole] - times[since[whole]]), sizes[whole]
 
     def _train_rate(self) -> float:
-        """The median rate at which segments arrived that had been sent closer together: the path spaced them.
+        """The median rate at which segments arrived that had been sent at once: the path spaced them.
 
         A path that the sender never fills for a whole round trip has its full rate within a train.
         """
         order = np.argsort(self.known_s, kind="stable")
         order = order[np.isfinite(self.known_s[order]) & np.isinf(self.repaired_s[order])]
-        arrived, sent = self.known_s[order], self.sent_s[order]
-        if len(order) <= _TRAIN:
-            return 0.0
-        took = arrived[_TRAIN:] - arrived[:-_TRAIN]
-        spaced = (took > 0) & (np.abs(sent[_TRAIN:] - sent[:-_TRAIN]) < took * _TRAIN_SENT)
-        if np.count_nonzero(spaced) < _TRAIN:
-            return 0.0
-        total = np.cumsum(self.sizes[order])
-        return float(np.median((total[_TRAIN:] - total[:-_TRAIN])[spaced] / took[spaced]))
+        arrived, sent, total = self.known_s[order], self.sent_s[order], np.cumsum(self.sizes[order])
+        for train in _TRAINS:
+            took = arrived[train:] - arrived[:-train]
+            spaced = (took > 0) & (np.abs(sent[train:] - sent[:-train]) < took * _TRAIN_SENT)
+            if np.count_nonzero(spaced) >= _LEAST_TRAINS:
+                return float(np.median((total[train:] - total[:-train])[spaced] / took[spaced]))
+        return 0.0
 
     @property
     def flight(self) -> float:
@@ -177,11 +221,10 @@ class PathEvidence:
 
     def queued_s(self, at: Array) -> Array:
         """By how much the round trip of what was sent last was longer than the shortest, at instants."""
-        if not len(self.rtts_s):
+        sent, rtts = self._in_order_s
+        if not len(sent):
             return np.zeros(len(at))
-        sent = self.rtts_s[:, 0] - self.rtts_s[:, 1]
-        order = np.argsort(sent)
-        longer: Array = np.interp(at, sent[order], self.rtts_s[order, 1]) - self.rtt_s
+        longer: Array = np.interp(at, sent, rtts) - self.rtt_s
         return longer
 
     def standing_s(self, at: Array) -> Array:
@@ -198,9 +241,7 @@ class PathEvidence:
     @cached_property
     def _queues(self) -> tuple[Array, Array]:
         """When segments were sent, and the queue that they met; none of lone ones, whose acknowledgment is delayed."""
-        arrived, rtts = self.rtts_s.T
-        order = np.argsort(arrived - rtts, kind="stable")
-        times, rtts = (arrived - rtts)[order], rtts[order]
+        times, rtts = self._in_order_s
         following = np.append(self.sent_s, np.inf)[np.searchsorted(self.sent_s, times + _SAME_S, side="right")]
         prompt = (following < times + rtts - self.rtt_s) | (rtts <= self.rtt_s)
         return times[prompt], rtts[prompt] - self.rtt_s
@@ -280,7 +321,7 @@ class DataEvidence:
 
     Attributes:
         requests_s: When each response was due.
-        last_sent_s: When its last byte was sent for the first time.
+        last_sent_s: When all of it was sent, but for less than a full segment: Nagle's algorithm holds that back.
         done_s: When all of it had arrived.
         sent: When data was sent that was new, and up to which byte it then had been, shape (n, 2).
         acknowledged: When data was acknowledged, and up to which byte, shape (n, 2).
@@ -320,7 +361,7 @@ def of_data(own: Packets, chosen: Session, paths: Sequence[PathEvidence]) -> Dat
     # Without a handshake the scale of the windows is unknown, and their ends are.
     scaled = slice(None) if all(each.has_begun for each in chosen.streams) else slice(0)
     return DataEvidence(
-        *_responses(chosen.requests_s, sent, times, reached),
+        *_responses(chosen.requests_s, sent, times, reached, int(own.payload[sending].max(initial=1))),
         sent=sent,
         acknowledged=np.stack([times, reached], axis=1),
         window_ends=np.stack([times, window_ends], axis=1)[scaled],
@@ -346,8 +387,10 @@ def _first_sent(paths: Sequence[PathEvidence], levels: Integers) -> tuple[Array,
     return np.where(covered, sent[chosen], np.inf), np.where(covered, of[chosen], -1)
 
 
-def _responses(requests: Array, sent: Array, times: Array, reached: Integers) -> tuple[Array, Array, Array]:
-    """When responses were due, when their last byte was sent, and when it had arrived."""
+def _responses(
+    requests: Array, sent: Array, times: Array, reached: Integers, segment: int
+) -> tuple[Array, Array, Array]:
+    """When responses were due, when all but less than a full segment was sent, and when the last byte had arrived."""
     # A request that arrives while nothing was sent since the one before is a part of it, or sent again.
     number = np.searchsorted(sent[:, 0], requests)
     number = number[number < len(sent)]
@@ -359,4 +402,5 @@ def _responses(requests: Array, sent: Array, times: Array, reached: Integers) ->
     lasts = np.append(firsts[1:], len(sent)) - 1
     place = np.searchsorted(reached, sent[lasts, 1])
     done = np.append(times, times[-1] if len(times) else sent[-1, 0])[np.minimum(place, len(times))]
-    return begins, sent[lasts, 0], np.maximum(done, sent[lasts, 0])
+    almost = np.searchsorted(sent[:, 1], sent[lasts, 1] - segment, side="right")
+    return begins, sent[np.maximum(almost, firsts), 0], np.maximum(done, sent[lasts, 0])

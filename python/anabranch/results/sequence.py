@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -258,8 +259,37 @@ def duplicates_of(packets: Packets, stream: Integers) -> Integers:
     sent, acks, reached = _reached(packets, stream)
     if not len(sent):
         return np.empty((0, 2), np.int64)
-    edges, _, twice = _blocks(packets, acks, reached)
+    edges, there, twice = _blocks(packets, acks, reached)
+    # With the options of Multipath TCP there is often room for one block only.
+    twice[:, 0] |= there[:, 0] & _are_parts(edges[:, 0], there[:, 0] & ~twice[:, 0], reached)
     found: Integers = edges[twice].reshape(-1, 2)
+    return found
+
+
+def _are_parts(firsts: Integers, there: Mask, reached: Integers) -> Mask:
+    """Which first blocks are only a part of what is known to have arrived without a gap: of a duplicate (RFC 2883).
+
+    The first block is of the segment that just arrived, with all that is beside it.
+
+    Args:
+        firsts: The first block of each acknowledgment, in their order, shape (n, 2).
+        there: Which of them are to be looked at.
+        reached: Up to where all had arrived then.
+    """
+    found = np.zeros(len(firsts), np.bool_)
+    # What arrived beyond the acknowledgment: beginnings and ends of disjoint ranges, in order.
+    begins: list[int] = []
+    ends: list[int] = []
+    for at in np.flatnonzero(there).tolist():
+        begin, end = firsts[at].tolist()
+        below = bisect.bisect_right(ends, int(reached[at]))
+        del begins[:below], ends[:below]
+        low, high = bisect.bisect_left(ends, begin), bisect.bisect_right(begins, end)
+        if low < high:
+            first, last = begins[low], ends[high - 1]
+            found[at] = first <= begin and end <= last and high == low + 1 and (first, last) != (begin, end)
+            begin, end = min(first, begin), max(last, end)
+        begins[low:high], ends[low:high] = [begin], [end]
     return found
 
 

@@ -120,16 +120,19 @@ def _unblocked(
     """The causes of a path's slices, and the path behind each: blocked ones have the cause of what blocks them.
 
     The sender sends nothing new on any path before the first byte without an acknowledgment has arrived. If this byte
-    was lost, or is held back, that is why; else the send buffer is full of what is on its way.
+    was lost, or is held back, that is why; else the send buffer is full of what is on its way. A segment is held back
+    until the application fills it, which it cannot do either while the send buffer is full.
     """
     mine = accounts[place]
     causes, by = labels[place].copy(), np.full(len(mine.at), place)
+    waits = "send-buffer" if buffered else "held-back"
+    causes[causes == _CAUSES.index("held-back")] = _CAUSES.index(waits)
     blocked = causes == _CAUSES.index(_BLOCKED)
     causes[blocked] = _CAUSES.index("send-buffer" if buffered else "scheduler-or-policy")
     for number, (each, theirs) in enumerate(zip(accounts, labels, strict=True)):
         of_it = blocked & (mine.first_path == number)
         held = of_it & each.held_back
-        causes[held], by[held] = _CAUSES.index("held-back"), number
+        causes[held], by[held] = _CAUSES.index(waits), number
         lost = of_it & ~held & np.isin(theirs, [_CAUSES.index(cause) for cause in _BLOCKING])
         causes[lost], by[lost] = theirs[lost], number
     return causes, by
@@ -171,10 +174,11 @@ class PathAccount:
             names: The names of all paths.
         """
         new, copied = self._busy()
-        idle = np.maximum(self.length - new - copied, 0.0)[self.is_due]
-        found: list[tuple[str, str | None, float]] = [(linktime.USEFUL, None, float(new[self.is_due].sum()))]
-        found.append(("copies", None, float(copied[self.is_due].sum())))
-        keys = causes[self.is_due] * len(names) + by[self.is_due]
+        counted = self.is_due
+        idle = np.maximum(self.length - new - copied, 0.0)[counted]
+        found: list[tuple[str, str | None, float]] = [(linktime.USEFUL, None, float(new[counted].sum()))]
+        found.append(("copies", None, float(copied[counted].sum())))
+        keys = causes[counted] * len(names) + by[counted]
         for key, seconds in enumerate(np.bincount(keys, idle).tolist()):
             if seconds:
                 name = names[key % len(names)]
@@ -230,27 +234,39 @@ class PathAccount:
 
     @cached_property
     def _outages(self) -> Mask:
-        """Something was on its way, and nothing arrived for long."""
-        times, _, _ = self.path.arrivals
-        usual = self.path.usual_rtt_s
-        least = max(_OUTAGE_S, _OUTAGE_ROUND_TRIPS * usual)
-        found = np.zeros(len(self.at), np.bool_)
-        ends = np.append(times, self.edges[-1] + least)
-        # From when the first segment was sent that did not arrive.
-        for begin, end in zip(np.append(self.edges[0], times).tolist(), ends.tolist(), strict=True):
-            if end - begin < least:
-                continue
-            inside = (self.path.sent_s > begin - usual) & (self.path.sent_s < end) & (self.path.known_s >= end)
-            if not inside.any():
-                continue
-            since = float(self.path.sent_s[inside][0])
-            if end - since >= least:
-                found |= (self.at >= since) & (self.at < end - self.path.rtt_s)
+        """Something was on its way, and nothing arrived for long.
+
+        On a path that loses segments at random, one of them and its repairs are no outage: that loses all that is on
+        its way.
+        """
+        path, found = self.path, np.zeros(len(self.at), np.bool_)
+        gaps = self._gaps_of_arrivals()
+        at_random = path.lost & (path.ranks < path.full_from)
+        for _, _, lost in gaps:
+            at_random &= ~lost
+        for since, end, lost in gaps:
+            if path.sizes[lost].sum() >= path.flight or np.count_nonzero(lost) > np.count_nonzero(at_random):
+                found |= (self.at >= since) & (self.at < end - path.rtt_s)
         return found
+
+    def _gaps_of_arrivals(self) -> list[tuple[float, float, Mask]]:
+        """Where nothing arrived for long: since when a segment was sent that did not, until when, and all such ones."""
+        path, usual = self.path, self.path.usual_rtt_s
+        least = max(_OUTAGE_S, _OUTAGE_ROUND_TRIPS * usual)
+        times, _, _ = path.arrivals
+        begins, ends = np.append(self.edges[0], times), np.append(times, self.edges[-1] + least)
+        is_long = ends - begins >= least
+        gaps = []
+        for begin, end in zip(begins[is_long].tolist(), ends[is_long].tolist(), strict=True):
+            lost = (path.sent_s > begin - usual) & (path.sent_s < end) & (path.known_s >= end)
+            if lost.any() and end - (since := float(path.sent_s[lost][0])) >= least:
+                gaps.append((since, end, lost))
+        return gaps
 
     def _is_queued(self) -> Mask:
         """The round trip shows a queue: the path is not idle, but slower than at its best, or it carries others."""
-        longer: Mask = self.path.standing_s(self.at) > max(_DEEP_S, self.path.rtt_s / 4)
+        deep = max(_DEEP_S, self.path.rtt_s / 4, self.path.overtaken_s)
+        longer: Mask = self.path.standing_s(self.at) > deep
         return longer & (self.flight > 0)
 
     def _repairing(self, cause: str) -> Mask:
@@ -259,11 +275,13 @@ class PathAccount:
 
     @cached_property
     def _repairs(self) -> dict[str, Mask]:
-        """By what was repaired: from the round trip of a repair until the flight is what it was before the loss."""
+        """By what was repaired: from the round trip of a repair until the flight fills the path.
+
+        Without the loss, the window would have gone on growing.
+        """
         path = self.path
         found: dict[str, Mask] = {}
-        enough = path.flight + _SEGMENT_BYTES
-        outages, ended, target, last = self._outages, -np.inf, 0.0, 0
+        outages, ended = self._outages, -np.inf
         repaired = np.flatnonzero(np.isfinite(path.repaired_s))
         for segment in repaired[np.argsort(path.repaired_s[repaired], kind="stable")].tolist():
             time = float(path.repaired_s[segment])
@@ -272,18 +290,17 @@ class PathAccount:
                 cause = "loss-outage"
             elif path.needless[segment]:
                 cause = "reordering"
+            elif path.ranks[segment] >= path.full_from:
+                cause = "loss-queue"
             else:
-                cause = "loss-queue" if path.ranks[segment] >= path.full_from else "loss-random"
+                cause = "reordering" if path.reorders else "loss-random"
             mask = found.setdefault(cause, np.zeros(len(self.at), np.bool_))
             if time < ended:
                 continue
             # Of several repairs in a round trip the first one reduces the window.
             ended = time + path.rtt_s
-            before = min(max(self._flight_at(time - path.rtt_s), 1.0), enough)
-            # A loss while the window is still small from others has the same window to come back to.
-            target = max(target, before) if place < last else before
             settled = int(np.searchsorted(self.at, ended))
-            back = np.flatnonzero(self.flight[settled:] >= target - _SEGMENT_BYTES)
+            back = np.flatnonzero(self.flight[settled:] >= _AGAIN * path.flight)
             last = settled + int(back[0]) if len(back) else len(self.at)
             mask[max(int(np.searchsorted(self.at, time - path.rtt_s)), 0) : last] = True
         return found
@@ -369,12 +386,16 @@ class PathAccount:
         return unused
 
     def _decayed(self) -> Mask:
-        """From a pause on, until the flight is what it was before."""
+        """From a pause on, until the flight is what it was at most between it and the pause or repair before."""
         sent, found = self.path.sent_s, np.zeros(len(self.at), np.bool_)
+        repairs = np.sort(self.path.repaired_s)
+        since = -np.inf
         for pause in np.flatnonzero(np.diff(sent) > _IDLE_S + self.path.rtt_s).tolist():
-            begin = float(sent[pause + 1])
-            before = min(self._flight_at(float(sent[pause])), self.path.flight)
-            place = int(np.searchsorted(self.at, begin))
+            ended, begin = float(sent[pause]), float(sent[pause + 1])
+            last = np.append(-np.inf, repairs)[np.searchsorted(repairs, ended)]
+            first, place = np.searchsorted(self.at, (max(since, last), ended)).tolist()
+            before = min(float(self.flight[first : place + 1].max(initial=0.0)), self.path.flight)
+            place, since = int(np.searchsorted(self.at, begin)), begin
             back = np.flatnonzero(self.flight[place:] >= _AGAIN * before)
             found[place : place + int(back[0]) if len(back) else len(self.at)] = True
         return found
