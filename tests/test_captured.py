@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import math
 import struct
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import anabranch
@@ -27,6 +30,10 @@ TWO = {
 }
 
 
+BURSTS = {"kind": "gilbert-elliott", "good_to_bad": "0.8 %", "bad_to_good": "25 %"}
+JITTER = {"kind": "gamma", "mean": "14 ms", "shape": 1.0, "reorders": True}
+
+
 def captured(folder: Path, **keys: Any) -> Path:
     """The server's capture of a download over two paths."""
     anabranch.run(TWO, set=keys, captures=folder)
@@ -37,6 +44,11 @@ def captured(folder: Path, **keys: Any) -> Path:
     ("keys", "cause", "path"),
     [
         ({"link.wifi.loss": "3 %"}, "loss-random", "10.0.1.1"),
+        ({"link.lte.loss": "4 %"}, "loss-random", "10.0.2.1"),
+        # The bursts are short that tell the rate of such paths.
+        ({"link.wifi.queue": "4500 B", "link.lte.queue": "4500 B"}, "loss-queue", None),
+        ({"link.wifi.loss": BURSTS}, "loss-random", "10.0.1.1"),
+        ({"link.wifi.down.jitter": JITTER}, "reordering", "10.0.1.1"),
         ({"transport.receive_buffer": "20 kB"}, "receive-window", None),
         ({"transport.send_buffer": "20 kB"}, "send-buffer", None),
         ({"path.lte.backup": True}, "backup", "10.0.2.1"),
@@ -69,6 +81,121 @@ def test_captures_name_four_of_five_planted_faults() -> None:
         planted_faults.captured(fault) for kind in planted_faults.KINDS if (fault := planted_faults.plant(kind, 0, 3))
     ]
     assert sum(one.first_cause in causes for one, causes in found) >= 0.8 * len(found)
+
+
+# --- Players --------------------------------------------------------------------------------------------------------
+
+STALLING = {
+    **TWO,
+    "duration": "60 s",
+    "session": [
+        {
+            "paths": ["wifi", "lte"],
+            "video": {"kind": "dash", "rates": ["2 Mb/s", "5 Mb/s"], "segment_duration": "2 s", "duration": "50 s"},
+            "player": {"kind": "dash.js-5", "buffer": "12 s"},
+        }
+    ],
+    "event": [
+        {"at": "20 s", "link": "wifi", "down": True},
+        {"at": "20 s", "link": "lte", "rate": "300 kb/s"},
+        {"at": "40 s", "link": "wifi", "down": False},
+        {"at": "40 s", "link": "lte", "rate": "4 Mb/s"},
+    ],
+}
+LATER_S = 1_795_772_082.5
+"""The clock of the player in the tests is ahead of the capture's by so much."""
+
+
+def stalled(folder: Path) -> tuple[Path, Path, list[tuple[float, float]]]:
+    """The capture of a session that stalls, the log of its player, and its stalls."""
+    run = anabranch.run(STALLING, captures=folder)
+    session = run.recording.sessions[0]
+    stalls = [(begin, end) for begin, end in session.stalls_s.tolist()]
+    events = [
+        *[("fragmentLoadingStarted", at, {}) for at in run.media_segments["requested_s"].to_list()],
+        *[("playbackWaiting", begin, {}) for begin, _ in stalls],
+        *[
+            ("playbackPlaying", end, {})
+            for end in (run.metrics["sessions"][0]["startup_s"], *(end for _, end in stalls))
+        ],
+        *[
+            # JavaScript writes null where it is not a number.
+            ("bufferLevelUpdated", time, {"mediaType": "video", "bufferLevel": None if math.isnan(level) else level})
+            for time, level in zip(session.times_s.tolist(), session.buffer_s.tolist(), strict=True)
+        ],
+    ]
+    log = folder / "events.json"
+    log.write_text(json.dumps([{"type": kind, "time": (at + LATER_S) * 1000, **more} for kind, at, more in events]))
+    return folder / "server.pcapng", log, stalls
+
+
+def test_a_stall_is_explained_with_the_log_of_the_player(tmp_path: Path) -> None:
+    server, log, stalls = stalled(tmp_path)
+    assert stalls
+    truth = anabranch.explain(STALLING, stall=1)
+    found = explain_capture(server, player=log, stall=1)
+    assert found.question == "stall 1"
+    # The clocks are compared by the requests, which take half a round trip to the server.
+    assert np.array(found.stalls_s) == pytest.approx(np.array(stalls), abs=0.1)
+    assert found.begin_s == pytest.approx(truth.begin_s, abs=0.3)
+    assert found.end_s == pytest.approx(truth.end_s, abs=0.1)
+    # At the server, each response is due for a round trip less.
+    assert truth.due_s - 1.0 < found.due_s < truth.due_s
+    assert (truth.first_cause, found.first_cause, found.parts[0].path) == ("link-down", "link-down", "10.0.1.1")
+    assert found.useful_share + sum(found.causes.values()) == pytest.approx(1.0)
+    assert found.lacks == ()
+    # The whole session lost less to the outage.
+    assert explain_capture(server, player=log).causes["link-down"] < 0.8 * found.causes["link-down"]
+
+
+def test_without_levels_and_requests_a_log_says_what_it_lacks(tmp_path: Path) -> None:
+    server, log, stalls = stalled(tmp_path)
+    events = [
+        {**event, "time": event["time"] - LATER_S * 1000}
+        for event in json.loads(log.read_text())
+        if event["type"].startswith("playback")
+    ]
+    log.write_text(json.dumps(events))
+    found = explain_capture(server, player=log, stall=1)
+    assert found.end_s == pytest.approx(stalls[0][1])
+    # Without levels of the buffer, it begins with the session.
+    assert found.begin_s == explain_capture(server).begin_s
+    assert "its clock is taken for that of the capture" in found.lacks[0]
+    # A stall that never ends lasts as long as the log.
+    log.write_text(json.dumps([event for event in events if event["time"] < stalls[0][1] * 1000 - 1]))
+    assert np.array(explain_capture(server, player=log).stalls_s) == pytest.approx(np.array([[stalls[0][0]] * 2]))
+
+
+@pytest.mark.parametrize(
+    ("content", "stall", "sentence"),
+    [
+        ("{", None, "no JSON; expected an array of the events of a player"),
+        ("{}", None, "expected an array of the events of a player"),
+        ("[1]", None, "event 0: expected an object with `type` and `time`"),
+        ('[{"type": "playbackPlaying"}]', None, "`time` of an event `playbackPlaying`: None; expected a number"),
+        ('[{"type": "playbackPlaying", "time": 1e999}]', None, "inf; expected a number"),
+        ('[{"type": "bufferLevelUpdated", "time": 1, "bufferLevel": "2"}]', None, "`bufferLevel` of an event"),
+        ("[]", 1, "there is no stall 1; the player had none"),
+        (None, 9, r"there is no stall 9; the player had \d"),
+        (None, -1, "there is no stall -1"),
+    ],
+)
+def test_a_wrong_log_is_refused_in_words(tmp_path: Path, content: str | None, stall: int | None, sentence: str) -> None:
+    server, log, _ = stalled(tmp_path)
+    if content is not None:
+        log.write_text(content)
+    with pytest.raises(InputError, match=sentence):
+        explain_capture(server, player=log, stall=stall)
+
+
+def test_the_log_of_another_session_is_refused(tmp_path: Path) -> None:
+    server, log, _ = stalled(tmp_path)
+    events = [{"type": "fragmentLoadingStarted", "time": 3700.0 * number**2} for number in range(20)]
+    log.write_text(json.dumps(events))
+    with pytest.raises(InputError, match="its requests are not those of the captured session"):
+        explain_capture(server, player=log)
+    with pytest.raises(InputError, match="a stall is explained from the log of the player; expected one"):
+        explain_capture(server, stall=1)
 
 
 # --- Files ----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from anabranch.cli import completion, overrides
 from anabranch.cli.console import answer, echo, echo_json, progress_bar
 from anabranch.cli.overrides import SetOption
 from anabranch.errors import InputError
-from anabranch.runs.captured import explain_capture
+from anabranch.runs.captured import CaptureExplanation, explain_capture
 from anabranch.runs.explanation import Explanation
 from anabranch.runs.explanation import explain as find
 from anabranch.runs.parts import of_outages
@@ -32,6 +32,9 @@ EXAMPLES = (
 
 _MOST_LINES = 8
 """Causes that are listed; the rest is summed. With the head there are at most fifteen lines."""
+
+_MOST_STALLS = 10
+"""Stalls of which the lengths are listed."""
 
 _LEAST_SHARE = 0.001
 """Causes with less than this share of what was possible are summed."""
@@ -91,6 +94,14 @@ _Capture = Annotated[
         help="Explain a capture (pcap or pcapng) in place of a run: of any sender, taken at the sender.",
     ),
 ]
+_Player = Annotated[
+    Path | None,
+    typer.Option(
+        "--player",
+        metavar="FILE",
+        help="With --pcap: the events of the player, as JSON, for --stall N and a list of the stalls.",
+    ),
+]
 
 
 def explain(
@@ -110,16 +121,21 @@ def explain(
         typer.Option("--plot", metavar="FILE", help="Draw link time by cause over time: a .png, .svg or .pdf file."),
     ] = None,
     pcap: _Capture = None,
+    player: _Player = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
     ] = False,
 ) -> None:
     """Say where the link time of a session went: to new data, or to which causes."""
     if pcap is not None:
-        of_runs = {"RUN": source, "--seed": seed, "--set": given, "--stall": stall, "--segment": segment, "--at": at}
+        of_runs = {"RUN": source, "--seed": seed, "--set": given, "--segment": segment, "--at": at}
         _require_none(**of_runs, **{"--plot": plot, "--what-if": what_if or None})
-        _explain_capture(pcap, session, as_json=as_json)
+        if stall is not None and player is None:
+            raise InputError("--stall of a capture is explained with the events of the player; expected --player FILE")
+        _tell_capture(explain_capture(pcap, session=session, player=player, stall=stall), as_json=as_json)
         return
+    if player is not None:
+        raise InputError("--player: only with --pcap; a run has the events of its own player")
     if source is None:
         raise InputError("nothing to explain; expected a run, a scenario, or --pcap FILE")
     when = None if at is None else _core.time_s(at)
@@ -153,24 +169,33 @@ def explain(
 def _require_none(**of_runs: object) -> None:
     """Refuses what only runs have."""
     if wrong := [name for name, value in of_runs.items() if value is not None]:
-        raise InputError(f"{', '.join(wrong)}: not with --pcap, which explains a whole session of a capture")
+        raise InputError(f"{', '.join(wrong)}: not with --pcap, which explains a session of a capture, or its stalls")
 
 
-def _explain_capture(file: Path, session: int | None, *, as_json: bool) -> None:
-    found = explain_capture(file, session=session)
+def _tell_capture(found: CaptureExplanation, *, as_json: bool) -> None:
     if as_json:
         echo_json(found.as_dict())
         return
     rate = found.possible_bits / found.due_s / 1e6 if found.due_s else 0.0
     lines = [
-        f"{found.file}, session {found.session} of {found.sessions}: {found.name}",
+        f"{found.file}, session {found.session} of {found.sessions}: {found.name}, {found.question}",
         f"For {found.due_s:.2f} s a response was due, and the paths at their best carry {rate:.2f} Mb/s. Of this:",
         *_shares(
             found.useful_share,
             [(part.share, part.path, causes.of_capture(part.cause, part.by)) for part in found.parts],
         ),
     ]
+    if found.stalls_s:
+        lines.append(_stalls(found))
     answer("\n".join([*lines, *found.lacks]))
+
+
+def _stalls(found: CaptureExplanation) -> str:
+    """A sentence with the stalls of the player."""
+    lengths = [f"{end - begin:.1f} s" for begin, end in found.stalls_s[:_MOST_STALLS]]
+    more = len(found.stalls_s) - len(lengths)
+    rest = f", and {more} more" if more else ""
+    return f"The player stalled {len(found.stalls_s)} times (--stall 1 and on), for {', '.join(lengths)}{rest}."
 
 
 def _lines(found: Explanation) -> list[str]:

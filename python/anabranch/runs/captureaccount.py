@@ -79,13 +79,16 @@ class Spent:
     seconds: float
 
 
-def account(paths: Sequence[PathEvidence], flow: DataEvidence, edges: Array) -> tuple[float, list[Spent]]:
+def account(
+    paths: Sequence[PathEvidence], flow: DataEvidence, edges: Array, span: tuple[float, float]
+) -> tuple[float, list[Spent]]:
     """How long a response was due, and what the time of each path went to meanwhile.
 
     Args:
         paths: The paths of a session.
         flow: Its data.
         edges: Of the slices of time, in seconds.
+        span: The beginning and end of the time that is counted.
     """
     shortest = min((path.rtt_s for path in paths if path.rtt_s), default=0.0)
     accounts = [PathAccount(path, flow, edges, shortest) for path in paths]
@@ -94,8 +97,8 @@ def account(paths: Sequence[PathEvidence], flow: DataEvidence, edges: Array) -> 
     found = []
     for place, each in enumerate(accounts):
         causes, by = _unblocked(place, accounts, labels, buffered)
-        found += each.spent(causes, by, [path.name for path in paths])
-    return max(each.due_s for each in accounts), found
+        found += each.spent(causes, by, [path.name for path in paths], span)
+    return max(each.due_s(span) for each in accounts), found
 
 
 def _stops_alike(flow: DataEvidence, shortest_s: float) -> bool:
@@ -153,10 +156,14 @@ class PathAccount:
         acked = np.searchsorted(flow.acknowledged[:, 0], self.at, side="right")
         self.first_path = np.append(-1, flow.first_path)[acked]
 
-    @property
-    def due_s(self) -> float:
-        """How long a response was due."""
-        return float(self.is_due.sum()) * self.length
+    def _counted(self, span: tuple[float, float]) -> Mask:
+        """In which slices of a time a response was due."""
+        counted: Mask = self.is_due & (self.at >= span[0]) & (self.at < span[1])
+        return counted
+
+    def due_s(self, span: tuple[float, float]) -> float:
+        """How long a response was due in a time."""
+        return float(self._counted(span).sum()) * self.length
 
     def labels(self) -> Integers:
         """The cause of each slice, should the path be idle in it: its place in `_CAUSES`."""
@@ -165,16 +172,17 @@ class PathAccount:
             found[(found < 0) & mask] = _CAUSES.index(cause)
         return found
 
-    def spent(self, causes: Integers, by: Integers, names: Sequence[str]) -> list[Spent]:
+    def spent(self, causes: Integers, by: Integers, names: Sequence[str], span: tuple[float, float]) -> list[Spent]:
         """Seconds by cause and path behind it.
 
         Args:
             causes: The cause of each slice.
             by: The place of the path behind it.
             names: The names of all paths.
+            span: The beginning and end of the time that is counted.
         """
         new, copied = self._busy()
-        counted = self.is_due
+        counted = self._counted(span)
         idle = np.maximum(self.length - new - copied, 0.0)[counted]
         found: list[tuple[str, str | None, float]] = [(linktime.USEFUL, None, float(new[counted].sum()))]
         found.append(("copies", None, float(copied[counted].sum())))

@@ -16,11 +16,12 @@ import numpy as np
 
 from anabranch import arguments
 from anabranch.errors import InputError
-from anabranch.results import connections, evidence, linktime
+from anabranch.results import connections, evidence, linktime, playerlog
 from anabranch.results.connections import Session
 from anabranch.results.evidence import DataEvidence, PathEvidence
+from anabranch.results.playerlog import PlayerLog
 from anabranch.results.recording import Array
-from anabranch.runs.captureaccount import SLICE_S, account
+from anabranch.runs.captureaccount import SLICE_S, Spent, account
 from anabranch.runs.parts import Part, by_cause, of_outages
 
 _MOST_SLICES = 500_000
@@ -35,20 +36,24 @@ class CaptureExplanation:
         session: The session's number, from 0.
         sessions: How many sessions the capture has.
         name: Its two ends, the sender's first.
-        begin_s: When the first response was due, as the capture counts seconds.
-        end_s: When the last one had arrived.
-        due_s: How long a response was due.
+        question: What is explained: ``the whole session``, or such as ``stall 2``.
+        begin_s: When the first response was due, as the capture counts seconds; where a stall is explained, from when
+            the buffer was fullest after the stall before.
+        end_s: When the last one had arrived, or the stall ended.
+        due_s: How long a response was due in it.
         possible_bits: What the paths at their best would have carried meanwhile.
         useful_share: The share of it that was new payload.
         parts: All else, the largest part first. A path is named by the address of the end that receives, or by both
             addresses where that would be ambiguous; bits are of payload, at the path's best rate.
-        lacks: What the capture lacks, in sentences.
+        lacks: What the capture, or the log of the player, lacks, in sentences.
+        stalls_s: When the player stalled, and when it played again, as the capture counts seconds.
     """
 
     file: str
     session: int
     sessions: int
     name: str
+    question: str
     begin_s: float
     end_s: float
     due_s: float
@@ -56,6 +61,7 @@ class CaptureExplanation:
     useful_share: float
     parts: tuple[Part, ...]
     lacks: tuple[str, ...]
+    stalls_s: tuple[tuple[float, float], ...] = ()
 
     @property
     def causes(self) -> dict[str, float]:
@@ -73,72 +79,136 @@ class CaptureExplanation:
         return {**asdict(self), "causes": self.causes, "first_cause": self.first_cause}
 
 
-def explain_capture(file: str | Path, *, session: int | None = None) -> CaptureExplanation:
+def explain_capture(
+    file: str | Path, *, session: int | None = None, player: str | Path | None = None, stall: int | None = None
+) -> CaptureExplanation:
     """Says from a capture at the sender where the time of a session's paths went.
 
     Args:
         file: A pcap or pcapng with at least the headers of every packet, taken at the end that sends the data.
         session: Which session, in the order of their beginnings, from 0; the one with most data where absent. A session
             is a connection, or several of one client to one server that follow each other.
+        player: The log of the player's events, a JSON array: dash.js's, or any with the same names. Its clock may be
+            another one, as the requests in it are those of the capture.
+        stall: Explain this stall of the player, counted from 1: the time from when its buffer was fullest after the
+            stall before to the end of the stall.
 
     Raises:
-        InputError: It is no capture, has no such session, or was taken at the receiver.
+        InputError: It is no capture, has no such session, or was taken at the receiver; or the log of the player is
+            none, is of another session, or has no such stall.
     """
     place = Path(arguments.place("file", file, "the name of a file"))
+    if stall is not None and player is None:
+        raise InputError("a stall is explained from the log of the player; expected one")
+    log = None if player is None else playerlog.read(Path(arguments.place("player", player, "the name of a file")))
+    read = _read(place, session)
+    chosen, paths, flow = read.session, read.paths, read.flow
+    lacks = _lacks(chosen)
+    question, span = "the whole session", (float(flow.requests_s[0]), float(flow.done_s.max()))
+    stalls: Array = np.empty((0, 2))
+    if log is not None:
+        ahead_s = log.ahead_s(chosen.requests_s)
+        if ahead_s is None:
+            lacks.append("The log of the player has too few requests: its clock is taken for that of the capture.")
+        stalls = log.stalls_s + (ahead_s or 0.0)
+        if stall is not None:
+            question, span = f"stall {stall}", _within(log, stall, ahead_s or 0.0, span)
+    due, spent = account(paths, flow, _edges(flow), span)
+    bits = _bits(paths, spent)
+    possible = sum(bits.values())
+    parts = [Part(*key, value, value / possible if possible else 0.0) for key, value in bits.items()]
+    parts.sort(key=lambda part: -part.share)
+    return CaptureExplanation(
+        file=str(place),
+        session=read.number,
+        sessions=read.sessions,
+        name=chosen.name,
+        question=question,
+        begin_s=span[0],
+        end_s=span[1],
+        due_s=due,
+        possible_bits=possible,
+        useful_share=sum(part.share for part in parts if part.cause == linktime.USEFUL),
+        parts=tuple(part for part in parts if part.cause != linktime.USEFUL and part.share > 0.0),
+        lacks=tuple(lacks),
+        stalls_s=tuple((begin, end) for begin, end in stalls.tolist()),
+    )
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What a capture says of a session.
+
+    Attributes:
+        number: Of the session, from 0.
+        sessions: How many the capture has.
+        session: The session.
+        paths: Its paths.
+        flow: Its data.
+    """
+
+    number: int
+    sessions: int
+    session: Session
+    paths: Sequence[PathEvidence]
+    flow: DataEvidence
+
+
+def _read(place: Path, number: int | None) -> _Read:
+    """Reads a session of a capture, as `explain_capture` does."""
     try:
         found = connections.read(place)
     except OSError as error:
         raise InputError(f"{place}: {error.strerror}") from error
     sizes = [each.sent_bytes for each in found.sessions]
-    if session is None:
-        session = int(np.argmax(sizes))
-    if not 0 <= session < len(sizes):
-        raise InputError(f"{place}: there is no session {session}; expected one of 0 to {len(sizes) - 1}")
-    if not sizes[session]:
-        raise InputError(f"{place}: session {session} carried no data; nothing to explain")
-    chosen = found.sessions[session]
-    packets = evidence.packets_of(found.packets, session)
+    if number is None:
+        number = int(np.argmax(sizes))
+    if not 0 <= number < len(sizes):
+        raise InputError(f"{place}: there is no session {number}; expected one of 0 to {len(sizes) - 1}")
+    if not sizes[number]:
+        raise InputError(f"{place}: session {number} carried no data; nothing to explain")
+    chosen = found.sessions[number]
+    packets = evidence.packets_of(found.packets, number)
     paths = evidence.of_paths(packets, chosen)
     if not any(np.isfinite(path.known_s).any() for path in paths):
-        raise InputError(f"{place}: session {session} has no acknowledgment; the capture has one direction only")
+        raise InputError(f"{place}: session {number} has no acknowledgment; the capture has one direction only")
     if all(path.is_at_receiver for path in paths):
         raise InputError(
             f"{place}: the capture seems to be the receiver's; expected one at the end that sends the data"
         )
-    return _explained((str(place), session, len(sizes)), chosen, paths, evidence.of_data(packets, chosen, paths))
+    return _Read(number, len(sizes), chosen, paths, evidence.of_data(packets, chosen, paths))
 
 
 # --- The account ----------------------------------------------------------------------------------------------------
 
 
-def _explained(
-    which: tuple[str, int, int], chosen: Session, paths: Sequence[PathEvidence], flow: DataEvidence
-) -> CaptureExplanation:
+def _edges(flow: DataEvidence) -> Array:
+    """The edges of slices from the first response to the end of the last one."""
     begin, end = float(flow.requests_s[0]), float(flow.done_s.max())
     length = max(SLICE_S, (end - begin) / _MOST_SLICES)
     edges: Array = begin + length * np.arange(int(np.ceil((end - begin) / length)) + 1, dtype=np.float64)
-    due, spent = account(paths, flow, edges)
+    return edges
+
+
+def _within(log: PlayerLog, stall: int, ahead_s: float, whole: tuple[float, float]) -> tuple[float, float]:
+    """The part of the capture that led to a stall, and the stall."""
+    if not 1 <= stall <= len(log.stalls_s):
+        has = f"the player had {len(log.stalls_s)}" if len(log.stalls_s) else "the player had none"
+        raise InputError(f"{log.file}: there is no stall {stall}; {has}")
+    begin, end = log.before_s(stall) + ahead_s, float(log.stalls_s[stall - 1, 1]) + ahead_s
+    if end <= whole[0] or begin >= whole[1]:
+        raise InputError(f"{log.file}: nothing was captured at the time of stall {stall}")
+    return max(begin, whole[0]), min(end, whole[1])
+
+
+def _bits(paths: Sequence[PathEvidence], spent: Sequence[Spent]) -> dict[tuple[str, str, str | None], float]:
+    """What was spent by path, cause and path behind it, in bits at the path's best rate."""
     known = [path.rate for path in paths if path.rate]
     bits: dict[tuple[str, str, str | None], float] = {}
     for each in spent:
         key = (each.path.name, each.cause, each.by)
         bits[key] = bits.get(key, 0.0) + each.seconds * 8 * (each.path.rate or sum(known) / len(known))
-    possible = sum(bits.values())
-    parts = [Part(*key, value, value / possible if possible else 0.0) for key, value in bits.items()]
-    parts.sort(key=lambda part: -part.share)
-    return CaptureExplanation(
-        file=which[0],
-        session=which[1],
-        sessions=which[2],
-        name=chosen.name,
-        begin_s=begin,
-        end_s=end,
-        due_s=due,
-        possible_bits=possible,
-        useful_share=sum(part.share for part in parts if part.cause == linktime.USEFUL),
-        parts=tuple(part for part in parts if part.cause != linktime.USEFUL and part.share > 0.0),
-        lacks=tuple(_lacks(chosen)),
-    )
+    return bits
 
 
 def _lacks(chosen: Session) -> list[str]:
