@@ -32,6 +32,9 @@ LISTEN = ("--listen", "srv1=10.99.0.1")
         (("--root", ".", "--listen", "srv1=10.99.0"), "`10.99.0` is no IP address"),
         (("--root", ".", *LISTEN, *LISTEN), "path 2 has the device srv1 of an earlier one"),
         (("--root", ".", *LISTEN, "--metrics", "9100"), "`9100` is no ADDRESS:PORT"),
+        (("--root", ".", "--response-pacing", "level", *LISTEN), "did you mean `levels`?"),
+        (("--root", ".", "--response-pacing", "mine:Own", *LISTEN), "--response-pacing: nothing is called `mine:Own`"),
+        (("--origin", "a:1", "--response-pacing", "levels", *LISTEN), "--response-pacing belongs to --root"),
     ],
 )
 def test_wrong_arguments_end_with_2_and_a_remedy(anabranch: Run, arguments: tuple[str, ...], message: str) -> None:

@@ -244,7 +244,8 @@ def test_a_reload_keeps_connections_and_changes_what_new_ones_get(site: Path) ->
             (site / "other").mkdir()
             shutil.move(site / "log", site / "log.1")
             file = site / "serve.toml"
-            file.write_text(CONFIGURATION.replace('"videos"', '"other"') + 'scheduler = "round-robin"\n', "utf-8")
+            other = 'scheduler = "round-robin"\nresponse-pacing = "sammy"\n'
+            file.write_text(CONFIGURATION.replace('"videos"', '"other"') + other, "utf-8")
             machine.run("anabranch serve --config serve.toml --reload", site)
             after = service.wait_for("options read again", after)
             # What is under way is completed, new requests get what the new options say.
@@ -253,6 +254,7 @@ def test_a_reload_keeps_connections_and_changes_what_new_ones_get(site: Path) ->
             wait_for(lambda: "404" in (site / "log").read_text("utf-8"))
             page = machine.run("curl --silent http://127.0.0.1:9100/metrics", site)
             assert 'scheduler="round-robin"' in page
+            assert 'response_pacing="sammy"' in page
             # A mistake changes nothing.
             file.write_text(CONFIGURATION + "prot = 80\n", "utf-8")
             os.kill(service.pid, signal.SIGHUP)

@@ -965,6 +965,7 @@ class _ServeDefaults(TypedDict):
     scheduler: str
     congestion_control: str
     path_policy: str
+    response_pacing: str
 
 def serve_defaults() -> _ServeDefaults:
     """What a server uses when it is told nothing else. Linux only."""

@@ -10,6 +10,8 @@ mod experiment;
 mod kernel;
 mod outcome;
 mod own;
+#[cfg(target_os = "linux")]
+mod pacing;
 mod scenario;
 #[cfg(target_os = "linux")]
 mod serving;

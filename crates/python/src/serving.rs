@@ -2,10 +2,12 @@
 
 use crate::InputError;
 use crate::own::served::{self, FailureText, Service, is_own};
+use crate::pacing::response_pacing;
 use anabranch_live::Limits;
 use anabranch_live::serve::{
     AccessLog, Content, Devices as OpenDevices, Listen, LogFormat, Options, SEND_MEMORY, ServeError, Status, Visible,
 };
+use anabranch_media::pacing;
 use anabranch_stack::congestion;
 use anabranch_stack::connection::Choice;
 use anabranch_stack::external::Kind;
@@ -33,6 +35,7 @@ pub struct Defaults {
     scheduler: String,
     congestion_control: String,
     path_policy: String,
+    response_pacing: &'static str,
 }
 
 /// What a server uses when it is told nothing else.
@@ -53,6 +56,7 @@ pub fn serve_defaults() -> Defaults {
         scheduler: options.scheduler.name,
         congestion_control: options.congestion_control.name,
         path_policy: options.path_policy.name,
+        response_pacing: pacing::DEFAULT,
     }
 }
 
@@ -192,6 +196,7 @@ pub struct ServingOptions {
     scheduler: String,
     congestion_control: String,
     path_policy: String,
+    response_pacing: String,
     /// Where modules of own algorithms are looked for first.
     modules: Option<PathBuf>,
     max_connections: usize,
@@ -233,6 +238,8 @@ impl ServingOptions {
             scheduler: Choice::of(&self.scheduler),
             congestion_control: congestion_choice(&self.congestion_control)?,
             path_policy: Choice::of(&self.path_policy),
+            response_pacing: response_pacing(&self.response_pacing)
+                .map_err(|error| InputError::new_err(error.to_string()))?,
             limits,
             send_memory: self.send_memory,
             grace: std::time::Duration::try_from_secs_f64(self.grace_seconds)

@@ -1,6 +1,8 @@
 //! The access log: a line for each response, or for each connection that was passed to an origin.
 
 use super::dates::http_date;
+use super::pacing::Announcements;
+use anabranch_units::Bandwidth;
 use hyper::header::{HeaderName, REFERER, USER_AGENT};
 use hyper::{Request, Version};
 use std::fmt::Write as _;
@@ -116,6 +118,8 @@ pub(super) struct Ledger {
     /// Bytes written to the stream, and bytes of it that the client has acknowledged.
     written: AtomicU64,
     acked: AtomicU64,
+    /// The cap of the connection's rate, bit/s; zero without one.
+    pace_bps: AtomicU64,
     /// Number of records that wait. Without a log it stays zero, and nobody takes the lock.
     waiting: AtomicUsize,
     records: Mutex<Waiting>,
@@ -137,6 +141,7 @@ impl Ledger {
             subflows: AtomicUsize::new(0),
             written: AtomicU64::new(0),
             acked: AtomicU64::new(0),
+            pace_bps: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             records: Mutex::default(),
         })
@@ -153,6 +158,16 @@ impl Ledger {
     /// Bytes were written to the stream.
     pub(super) fn wrote(&self, bytes: usize) {
         self.written.fetch_add(bytes as u64, Ordering::AcqRel);
+    }
+
+    /// Bytes that were written to the stream so far.
+    pub(super) fn written(&self) -> u64 {
+        self.written.load(Ordering::Acquire)
+    }
+
+    /// From here on this cap limits the connection's rate, if any does.
+    pub(super) fn paced(&self, cap: Option<Bandwidth>) {
+        self.pace_bps.store(cap.map_or(0, Bandwidth::as_bps), Ordering::Relaxed);
     }
 
     /// Everything that was handed over has been written to the stream.
@@ -231,6 +246,8 @@ pub(super) struct Visitor {
     pub(super) log: Option<Log>,
     pub(super) address: SocketAddr,
     pub(super) ledger: Arc<Ledger>,
+    /// If the server paces responses.
+    pub(super) announcements: Option<Arc<Announcements>>,
 }
 
 /// What a client has asked for.
@@ -260,6 +277,8 @@ struct Entry {
     acknowledged: Option<Duration>,
     /// The most subflows that the connection has had at a time.
     subflows: usize,
+    /// The cap of the connection's rate at the response's end, bit/s.
+    pace_bps: Option<u64>,
     /// Payload sent on each path meanwhile, and how much of it was retransmitted.
     paths: Vec<[u64; 2]>,
 }
@@ -297,6 +316,7 @@ impl Entry {
             "duration_s": self.duration.as_secs_f64(),
             "acknowledged_s": self.acknowledged.map(|time| time.as_secs_f64()),
             "subflows": self.subflows,
+            "pace_bps": self.pace_bps,
             "paths": paths,
             "referer": asked.and_then(|asked| asked.referer.as_ref()),
             "user_agent": asked.and_then(|asked| asked.agent.as_ref()),
@@ -332,6 +352,7 @@ impl Record {
         self.entry.paths =
             now.iter().zip(&self.before).map(|(now, before)| [0, 1].map(|i| now[i] - before[i])).collect();
         self.entry.subflows = self.ledger.subflows.load(Ordering::Relaxed);
+        self.entry.pace_bps = Some(self.ledger.pace_bps.load(Ordering::Relaxed)).filter(|bps| *bps > 0);
         self.log.write(&self.entry);
     }
 }
@@ -351,6 +372,7 @@ impl Pending {
             duration: Duration::ZERO,
             acknowledged: None,
             subflows: 0,
+            pace_bps: None,
             paths: Vec::new(),
         };
         let (ledger, before) = (visitor.ledger.clone(), visitor.ledger.now());
@@ -484,6 +506,7 @@ mod tests {
             duration: Duration::from_millis(250),
             acknowledged: Some(Duration::from_millis(375)),
             subflows: 2,
+            pace_bps: Some(3_000_000),
             paths: vec![[700, 0], [400, 100]],
         }
     }
@@ -510,7 +533,7 @@ mod tests {
 
         fn visitor(&self, ledger: &Arc<Ledger>) -> Visitor {
             let address = "10.1.0.2:40000".parse().unwrap();
-            Visitor { log: Some(self.1.clone()), address, ledger: ledger.clone() }
+            Visitor { log: Some(self.1.clone()), address, ledger: ledger.clone(), announcements: None }
         }
 
         fn lines(&self, number: usize) -> Vec<serde_json::Value> {
@@ -649,6 +672,7 @@ mod tests {
         assert_eq!((line["time"].as_f64(), line["status"].as_u64()), (Some(1_700_000_000.5), Some(206)));
         assert_eq!((line["first_byte_s"].as_f64(), line["duration_s"].as_f64()), (Some(0.003), Some(0.25)));
         assert_eq!((line["acknowledged_s"].as_f64(), line["subflows"].as_u64()), (Some(0.375), Some(2)));
+        assert_eq!(line["pace_bps"].as_u64(), Some(3_000_000));
         assert_eq!(line["paths"][1]["retransmitted_bytes"], 100);
         assert_eq!((&line["request"], &line["referer"]), (&"GET /f HTTP/1.1".into(), &serde_json::Value::Null));
     }

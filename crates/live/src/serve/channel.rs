@@ -45,7 +45,7 @@ impl<I, B: Bell> Ready<I, B> {
         &self.bell
     }
 
-    fn enter(&self, id: I) {
+    pub(super) fn enter(&self, id: I) {
         let first = {
             let mut waiting = lock(&self.waiting);
             waiting.push(id);

@@ -6,6 +6,7 @@ use super::bell::LoopBell;
 use super::channel::{Bell, Ready};
 use super::devices;
 use super::meter::Meter;
+use super::pacing::Pacing;
 use super::state::Writer;
 use super::status::{Board, PathStatus, Status, Traffic};
 use super::stream::{ReadyConnections, StreamApplication};
@@ -157,6 +158,8 @@ pub(super) struct Driver<F> {
     pub(super) tap: Tap,
     pub(super) board: Arc<Board>,
     pub(super) meter: Meter,
+    /// The pacing of new connections.
+    pub(super) pacing: Arc<Mutex<Option<Arc<Pacing>>>>,
     pub(super) state: Option<Writer>,
     /// When the list of open subflows is due, after packets that may have changed it.
     pub(super) state_due: Option<Instant>,
@@ -307,12 +310,14 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
             segments: *segments,
             subflows: *subflows,
         });
+        let pacing = self.pacing.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let status = Status {
             uptime: std::time::Duration::from_nanos(now.as_nanos()),
             counters: self.server.counters(),
             paths: paths.collect(),
             held: self.meter.bytes(),
             decisions: self.server.decision_times().unwrap_or_default(),
+            pacing: pacing.map(|pacing| pacing.counts()).unwrap_or_default(),
             gauges,
         };
         self.board.publish(status);

@@ -4,6 +4,7 @@
 //! suffix `_total`, and a scraper that asks for 0.0.4 takes the counter for an untyped metric.
 
 use super::Options;
+use super::pacing::PacingCounts;
 use super::status::{Board, PathStatus, Process, Status};
 use anabranch_stack::external::DecisionTimes;
 use hyper::body::Incoming;
@@ -36,6 +37,7 @@ struct Names {
     scheduler: String,
     congestion_control: String,
     path_policy: String,
+    response_pacing: String,
 }
 
 impl Names {
@@ -44,6 +46,7 @@ impl Names {
             scheduler: options.scheduler.name.clone(),
             congestion_control: options.congestion_control.name.clone(),
             path_policy: options.path_policy.name.clone(),
+            response_pacing: options.response_pacing.as_ref().map_or("off", |pacing| pacing.name()).to_owned(),
         }
     }
 }
@@ -155,12 +158,14 @@ fn page(shown: &Shown, status: &Status, process: Process) -> String {
         ("scheduler", &names.scheduler),
         ("congestion_control", names.congestion_control.as_str()),
         ("path_policy", &names.path_policy),
+        ("response_pacing", &names.response_pacing),
     ];
     page.sample("anabranch_info", &labels, 1);
     drop(names);
     page.single("anabranch_uptime_seconds", Kind::Gauge, "Since the start.", status.uptime.as_secs_f64());
     connections(&mut page, status);
     decisions(&mut page, status.decisions);
+    pacing(&mut page, status.pacing);
     paths(&mut page, status);
     let (cpu, memory) = (process.cpu_seconds, process.resident_bytes);
     page.single("process_cpu_seconds_total", Kind::Counter, "Processor time, user and system.", cpu);
@@ -214,6 +219,25 @@ fn decisions(page: &mut Page, times: DecisionTimes) {
     }
     page.sample(&format!("{NAME}_sum"), &[], times.total.as_secs_f64());
     page.sample(&format!("{NAME}_count"), &[], times.decisions);
+}
+
+fn pacing(page: &mut Page, counts: PacingCounts) {
+    let now: [(&str, &str, u64); 4] = [
+        ("viewers", "Viewers of DASH who are present, as far as responses are paced.", counts.viewers),
+        ("connections", "Connections whose rate a pace limits.", counts.limited),
+        ("presentations", "Presentations that are known by their MPDs.", counts.presentations),
+        ("unusable_mpds", "MPDs that were asked for, and whose viewers cannot be paced.", counts.unusable),
+    ];
+    for (name, help, value) in now {
+        page.single(&format!("anabranch_pacing_{name}"), Kind::Gauge, help, value);
+    }
+    let so_far = [
+        ("media", "Responses with media.", counts.media),
+        ("paced", "Those of them that were paced when they began.", counts.paced),
+    ];
+    for (name, help, value) in so_far {
+        page.single(&format!("anabranch_pacing_{name}_responses_total"), Kind::Counter, help, value);
+    }
 }
 
 /// A metric of a path: its name, what it means, and where its value stands.

@@ -1,6 +1,6 @@
 //! Options of a server, and their errors.
 
-use super::{AccessLog, Devices, Visible};
+use super::{AccessLog, Devices, ResponsePacer, Visible};
 use crate::{Limits, Server};
 use anabranch_stack::Config;
 use anabranch_stack::connection::{Choice, PathConfig, Protocol, Transport, WITHHELD_INTERVAL};
@@ -10,6 +10,7 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -62,6 +63,8 @@ pub struct Options {
     pub congestion_control: Choice,
     /// Which subflows may carry new data.
     pub path_policy: Choice,
+    /// Paces responses of [`Content::Root`] to viewers of DASH; `None`: nobody does.
+    pub response_pacing: Option<Arc<dyn ResponsePacer>>,
     /// Limits against overload and attacks.
     pub limits: Limits,
     /// Bytes that all connections together may hold written and not acknowledged. Each may have its first
@@ -105,6 +108,7 @@ impl Options {
             scheduler: defaults.scheduler,
             congestion_control: defaults.congestion_control,
             path_policy: defaults.path_policy,
+            response_pacing: None,
             limits: Limits::default(),
             send_memory: SEND_MEMORY,
             grace: Duration::from_secs(10),

@@ -6,11 +6,12 @@ use super::driver::{Driver, Order, Port, Wakes};
 use super::front::{self, Orders, Version};
 use super::meter::Meter;
 use super::metrics::Shown;
+use super::pacing::Pacing;
 use super::room::{Budget, Room};
 use super::state::{self, Place, Writer};
 use super::status::{Board, Status};
 use super::stream::{self, Asking, Stream, StreamApplication};
-use super::{Content, Listen, Options, ServeError};
+use super::{Content, Listen, Options, ResponsePacer, ServeError};
 use crate::{Counters, End, Finish, Opened, Server, Tap};
 use anabranch_units::Instant;
 use std::net::{SocketAddr, TcpListener};
@@ -36,6 +37,8 @@ pub struct Serving {
     budget: Arc<Budget>,
     /// Whether new connections are for files, and not for an origin.
     files: Arc<AtomicBool>,
+    /// The pacing of new connections.
+    pacing: Arc<Mutex<Option<Arc<Pacing>>>>,
     shown: Option<Arc<Shown>>,
     board: Arc<Board>,
     metrics: Option<SocketAddr>,
@@ -53,7 +56,7 @@ impl Serving {
         options.check()?;
         let board = Arc::<Board>::default();
         let meter = Meter::default();
-        let Prepared { driver, wakes, streams, budget, files } = prepare(&options, board.clone(), &meter)?;
+        let Prepared { driver, wakes, streams, budget, files, pacing } = prepare(&options, board.clone(), &meter)?;
         let listener = options.metrics.map(listen).transpose()?;
         let metrics = listener.as_ref().map(TcpListener::local_addr).transpose()?;
         let shown = listener.is_some().then(|| Arc::new(Shown::new(board.clone(), &options)));
@@ -70,7 +73,7 @@ impl Serving {
         let thread = std::thread::Builder::new().name("anabranch-serve".into()).spawn(work)?;
         let options = Mutex::new(options);
         let thread = Some(thread);
-        Ok(Serving { options, stops, versions, wakes, budget, files, shown, board, metrics, under_way, thread })
+        Ok(Serving { options, stops, versions, wakes, budget, files, pacing, shown, board, metrics, under_way, thread })
     }
 
     /// Goes on with other options: new connections and requests use them, present ones end as they began. Opens the access
@@ -90,12 +93,22 @@ impl Serving {
         self.wakes.reconfigure(options.config(), options.limits);
         self.budget.resize(options.send_memory, most_room(&options));
         self.files.store(has_files(&options), Ordering::Relaxed);
+        self.repace(&options);
         if let Some(shown) = &self.shown {
             shown.update(&options);
         }
         self.versions.send_replace(Version { options: Arc::new(options.clone()), log });
         *current = options;
         Ok(())
+    }
+
+    /// New connections get the pacing of these options. One of the same name goes on, with the viewers that it knows.
+    fn repace(&self, options: &Options) {
+        let mut pacing = self.pacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = pacing_of(options).map(|wanted| wanted.name().to_owned());
+        if pacing.as_ref().map(|present| present.name().to_owned()) != wanted {
+            *pacing = pacing_of(options).map(|wanted| Pacing::new(wanted.clone(), self.wakes.ready.clone()));
+        }
     }
 
     /// Orders it to stop: the first time, new clients are refused and running responses are completed within the grace
@@ -185,6 +198,12 @@ struct Prepared {
     streams: mpsc::UnboundedReceiver<Stream>,
     budget: Arc<Budget>,
     files: Arc<AtomicBool>,
+    pacing: Arc<Mutex<Option<Arc<Pacing>>>>,
+}
+
+/// Bytes of an origin are passed on unread, and not paced.
+fn pacing_of(options: &Options) -> Option<&Arc<dyn ResponsePacer>> {
+    options.response_pacing.as_ref().filter(|_| has_files(options))
 }
 
 fn has_files(options: &Options) -> bool {
@@ -205,11 +224,14 @@ fn prepare(options: &Options, board: Arc<Board>, meter: &Meter) -> Result<Prepar
     let (for_rooms, of_all) = (meter.clone(), budget.clone());
     let (ready, paths) = (wakes.ready.clone(), options.listen.len());
     let files = Arc::new(AtomicBool::new(has_files(options)));
-    let for_files = files.clone();
+    let pacing = pacing_of(options).map(|pacing| Pacing::new(pacing.clone(), ready.clone()));
+    let pacing = Arc::new(Mutex::new(pacing));
+    let (for_files, of_new) = (files.clone(), pacing.clone());
     let open = move |opened| {
         let room = Room::new(of_all.clone(), for_rooms.clone());
         let asking = if for_files.load(Ordering::Relaxed) { Asking::WithRequest } else { Asking::WithAnything };
-        let (application, stream) = stream::pair(opened, asking, room, paths, &ready);
+        let pacing = of_new.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (application, stream) = stream::pair(opened, asking, room, paths, &ready, pacing.as_ref());
         // Without a receiver the stream is dropped, which aborts the connection.
         let _ = sender.send(stream);
         application
@@ -227,8 +249,20 @@ fn prepare(options: &Options, board: Arc<Board>, meter: &Meter) -> Result<Prepar
     // A capture has packets as they are on the network.
     let finish = if options.offload && tap.is_none() { Finish::Kernel } else { Finish::Here };
     let meter = meter.clone();
-    let driver = Driver { ports, server, finish, tap, board, meter, state, state_due: None, linger_until: None };
-    Ok(Prepared { driver, wakes, streams, budget, files })
+    let of_driver = pacing.clone();
+    let driver = Driver {
+        ports,
+        server,
+        finish,
+        tap,
+        board,
+        meter,
+        pacing: of_driver,
+        state,
+        state_due: None,
+        linger_until: None,
+    };
+    Ok(Prepared { driver, wakes, streams, budget, files, pacing })
 }
 
 /// Resets what an earlier server left open, and begins a list of this one's subflows.

@@ -1,5 +1,6 @@
 //! Status of a server, published by the loop once a second for the metrics page and the status line.
 
+use super::pacing::PacingCounts;
 use crate::Counters;
 use crate::server::{Gauges, PathCounters};
 use anabranch_stack::external::DecisionTimes;
@@ -57,6 +58,8 @@ pub struct Status {
     pub held: u64,
     /// How long decisions of algorithms that are in no registry took; zeros without such.
     pub decisions: DecisionTimes,
+    /// Counts of the pacing of responses; zeros without.
+    pub pacing: PacingCounts,
     /// Status of each path.
     pub paths: Vec<PathStatus>,
 }

@@ -3,6 +3,7 @@
 use super::access::{Ledger, Log, Visitor};
 use super::bell::LoopBell;
 use super::channel::{self, Allowance, LoopEnd, Ready, Report, TaskEnd};
+use super::pacing::{Announcements, PacedLoop, Pacing};
 use super::room::Room;
 use super::sync::Arc;
 use crate::{Application, ConnectionId, Opened, Progress, Reply};
@@ -26,6 +27,8 @@ pub(super) struct StreamApplication {
     end: LoopEnd<ConnectionId, LoopBell, Room>,
     ledger: Arc<Ledger>,
     asking: Asking,
+    /// If the server paces responses.
+    paced: Option<PacedLoop>,
 }
 
 /// When a client has asked for something.
@@ -45,6 +48,7 @@ pub struct Stream {
     local: SocketAddr,
     remote: SocketAddr,
     ledger: Arc<Ledger>,
+    announcements: Option<Arc<Announcements>>,
 }
 
 /// Both sides of a connection's stream, which holds up to `room` unacknowledged bytes and may have so many paths.
@@ -54,11 +58,13 @@ pub(super) fn pair(
     room: Room,
     paths: usize,
     ready: &Arc<ReadyConnections>,
+    pacing: Option<&Arc<Pacing>>,
 ) -> (StreamApplication, Stream) {
     let ledger = Ledger::new(paths);
     let (for_loop, end) = channel::channel(opened.id, READ_ROOM, room, ready);
-    let application = StreamApplication { end: for_loop, ledger: ledger.clone(), asking };
-    (application, Stream { end, local: opened.local, remote: opened.remote, ledger })
+    let (paced, announcements) = pacing.map(|pacing| pacing.open(opened.id, opened.remote.ip())).unzip();
+    let application = StreamApplication { end: for_loop, ledger: ledger.clone(), asking, paced };
+    (application, Stream { end, local: opened.local, remote: opened.remote, ledger, announcements })
 }
 
 impl Allowance for Room {
@@ -89,11 +95,14 @@ impl Application for StreamApplication {
     }
 
     fn poll(&mut self, progress: Progress) -> Reply {
-        let Progress { acked, unread, ended, closed, subflows, .. } = progress;
+        let Progress { now, acked, unread, ended, closed, subflows, .. } = progress;
         self.ledger.progress(acked, subflows);
+        let pace_cap = self.paced.as_mut().and_then(|paced| paced.follow(now, acked));
+        self.ledger.paced(pace_cap);
         let request = self.end.poll(Report { acked, unread, ended, closed });
         let abort = request.abandoned && !request.finished;
-        Reply { bytes: request.written, finish: request.finished, abort, leave: request.abandoned, ..Reply::default() }
+        let (bytes, finish, leave) = (request.written, request.finished, request.abandoned);
+        Reply { bytes, finish, abort, leave, pace_cap, ..Reply::default() }
     }
 
     fn has_request(&self, received: u64, written: u64) -> bool {
@@ -119,7 +128,8 @@ impl Drop for StreamApplication {
 impl Stream {
     /// The client, for the access log.
     pub(super) fn visitor(&self, log: Option<Log>) -> Visitor {
-        Visitor { log, address: self.remote, ledger: self.ledger.clone() }
+        let (ledger, announcements) = (self.ledger.clone(), self.announcements.clone());
+        Visitor { log, address: self.remote, ledger, announcements }
     }
 
     /// The server's address and port that the client connected to.

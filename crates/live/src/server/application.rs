@@ -1,6 +1,7 @@
 //! The application of a connection.
 
 use anabranch_events::{Log, TransportEvent};
+use anabranch_units::{Bandwidth, Instant};
 use std::net::{IpAddr, SocketAddr};
 
 /// Identifies a connection of a server. Ids are never used again.
@@ -8,6 +9,14 @@ use std::net::{IpAddr, SocketAddr};
 pub struct ConnectionId {
     pub(super) index: usize,
     pub(super) serial: u64,
+}
+
+#[cfg(test)]
+impl ConnectionId {
+    /// One of no server.
+    pub(crate) fn for_tests(index: usize) -> Self {
+        ConnectionId { index, serial: 0 }
+    }
 }
 
 /// A connection whose handshake is complete.
@@ -24,6 +33,8 @@ pub struct Opened {
 /// Progress of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
+    /// The present time.
+    pub now: Instant,
     /// Bytes of the send stream that the peer has acknowledged; they are not requested again.
     pub acked: u64,
     /// Bytes at the end of the send stream that were not sent and can still be withdrawn.
@@ -52,6 +63,8 @@ pub struct Reply {
     /// The application has ended: further received bytes are discarded, and the peer has a limited time to end its
     /// side.
     pub leave: bool,
+    /// The most that the connection may send from here on, over all subflows together; `None`: no limit.
+    pub pace_cap: Option<Bandwidth>,
 }
 
 /// The application of one connection. It does not block.

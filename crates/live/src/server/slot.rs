@@ -185,6 +185,7 @@ impl<A: Application> Slot<A> {
             self.taken = (acked, now);
         }
         let progress = Progress {
+            now,
             acked,
             unsent: connection.withdrawable(),
             unread: connection.readable(),
@@ -200,6 +201,7 @@ impl<A: Application> Slot<A> {
         if closed {
             return;
         }
+        connection.set_pace_cap(reply.pace_cap);
         if reply.abort {
             return connection.abort(now);
         }

@@ -134,6 +134,14 @@ _Mtu = Annotated[int, typer.Option(min=576, max=65535, help="The MTU of the devi
 _Scheduler = Annotated[str, _names("schedulers")]
 _CongestionControl = Annotated[str, _names("congestion-controls")]
 _PathPolicy = Annotated[str, _names("path-policies")]
+_ResponsePacing = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        rich_help_panel=_HOW,
+        help="How fast files of --root are sent to viewers of DASH; `anabranch list response-pacings` names the ways.",
+    ),
+]
 _MaxConnections = Annotated[int, _count("Open connections; beyond, SYNs are not answered.")]
 _MaxPerAddress = Annotated[int, _count("Open connections of one IPv4 address, or one IPv6 network of 64 bits.")]
 _MaxHalfOpen = Annotated[int, _count("Handshakes under way; beyond, the oldest gives way.")]
@@ -215,6 +223,7 @@ def serve(
     scheduler: _Scheduler = _DEFAULTS["scheduler"],
     congestion_control: _CongestionControl = _DEFAULTS["congestion_control"],
     path_policy: _PathPolicy = _DEFAULTS["path_policy"],
+    response_pacing: _ResponsePacing = _DEFAULTS["response_pacing"],
     max_connections: _MaxConnections = _DEFAULTS["max_connections"],
     max_per_address: _MaxPerAddress = _DEFAULTS["max_per_address"],
     max_half_open: _MaxHalfOpen = _DEFAULTS["max_half_open"],
@@ -311,6 +320,8 @@ def _options(values: Mapping[str, Any]) -> Options:
         raise InputError("one of --root DIR and --origin HOST:PORT is needed")
     if values["proxy_protocol"] and origin is None:
         raise InputError("--proxy-protocol belongs to --origin: files are served without another server")
+    if values["response_pacing"] != _DEFAULTS["response_pacing"] and origin is not None:
+        raise InputError("--response-pacing belongs to --root: what --origin sends is passed on unread")
     for name, kind in _KINDS.items():
         _check_name(f"--{name.replace('_', '-')}", kind, values[name])
     same = {name: values[name] for name in _AS_TYPED}
@@ -329,15 +340,18 @@ def _options(values: Mapping[str, Any]) -> Options:
     }
 
 
+# These are built in.
+_PACINGS = "response-pacings"
 _KINDS = {
     "scheduler": "schedulers",
     "congestion_control": "congestion-controls",
     "path_policy": "path-policies",
+    "response_pacing": _PACINGS,
 }
 # What the compiled part takes as it is.
 _AS_TYPED = (
     *("origin", "follow_symlinks", "hidden", "proxy_protocol", "port", "mtu"),
-    *("scheduler", "congestion_control", "path_policy"),
+    *("scheduler", "congestion_control", "path_policy", "response_pacing"),
     *("max_connections", "max_per_address", "max_half_open", "metrics", "access_log_json", "offload"),
     "test_acknowledgments",
 )
@@ -373,7 +387,7 @@ def _check_names(values: Mapping[str, Any]) -> None:
 
 
 def _check_name(option: str, kind: str, name: str) -> None:
-    if ":" in name:
+    if ":" in name and kind != _PACINGS:
         return  # It is imported later.
     known = [entry["name"] for entry in entries(kind)]
     if name not in known:

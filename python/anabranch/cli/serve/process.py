@@ -63,7 +63,9 @@ class _Server:
     @property
     def how(self) -> str:
         """How data is sent."""
-        return f"{self._options['scheduler']}, {self._options['congestion_control']}"
+        how = f"{self._options['scheduler']}, {self._options['congestion_control']}"
+        pacing = self._options["response_pacing"]
+        return how if pacing == _core.serve_defaults()["response_pacing"] else f"{how}, responses paced by {pacing}"
 
     def tell_failures(self) -> None:
         """Prints what own algorithms did wrong, the first failure of each place."""

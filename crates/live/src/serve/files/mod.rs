@@ -1,5 +1,6 @@
 //! A directory over HTTP/1.1.
 
+mod announce;
 mod body;
 mod conditions;
 mod directory;
@@ -75,7 +76,7 @@ impl Files {
         let record = Pending::of_request(&visitor, &request);
         let mut response = match refusal(&request) {
             Some(refusal) => refusal,
-            None => self.find(&request).await,
+            None => self.find(&request, &visitor).await,
         };
         for (name, value) in &COMMON_HEADERS {
             response.headers_mut().insert(name.clone(), value.clone());
@@ -89,7 +90,7 @@ impl Files {
         Ok(response)
     }
 
-    async fn find(&self, request: &Request<Incoming>) -> Answer {
+    async fn find(&self, request: &Request<Incoming>, visitor: &Visitor) -> Answer {
         match *request.method() {
             Method::GET | Method::HEAD => {}
             Method::OPTIONS => return preflight::answer(request.headers()),
@@ -101,7 +102,12 @@ impl Files {
         }
         let (directory, path) = (self.directory.clone(), request.uri().path().to_owned());
         match unblocked(move || directory.open(&path)).await {
-            Ok(Some(opened)) => self.send(request, opened),
+            Ok(Some(opened)) => {
+                announce::pass_mpd(&self.directory, visitor, request.uri().path(), &opened);
+                let answer = self.send(request, opened);
+                announce::announce(visitor, request, &answer);
+                answer
+            }
             Ok(None) => empty(StatusCode::NOT_FOUND),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => empty(StatusCode::SERVICE_UNAVAILABLE),
             Err(_) => empty(StatusCode::INTERNAL_SERVER_ERROR),

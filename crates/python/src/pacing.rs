@@ -1,0 +1,80 @@
+//! The pacing of responses for the server: its calls, passed on to the policies of `media`.
+
+use anabranch_live::serve::{BegunResponse, Caps, PacingCounts, ResponsePacer, ServedMpd};
+use anabranch_media::cmcd::Cmcd;
+use anabranch_media::pacing::{FilePacer, FileResponse, Presentation, create};
+use anabranch_stack::options::{OptionError, Options};
+use anabranch_units::Instant;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A policy, by name, with the viewers and connections of a server.
+#[derive(Debug)]
+struct Paced {
+    name: String,
+    pacer: Mutex<FilePacer>,
+}
+
+/// The policy of that name with its defaults; nothing if it paces nothing.
+///
+/// # Errors
+/// If there is no such policy.
+pub fn response_pacing(name: &str) -> Result<Option<Arc<dyn ResponsePacer>>, OptionError> {
+    let made = create(name, &Options::default())?;
+    let paced = |policy| Paced { name: name.to_owned(), pacer: Mutex::new(FilePacer::new(policy)) };
+    Ok(made.map(|policy| Arc::new(paced(policy)) as Arc<dyn ResponsePacer>))
+}
+
+impl Paced {
+    fn pacer(&self) -> MutexGuard<'_, FilePacer> {
+        self.pacer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ResponsePacer for Paced {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn knows(&self, path: &str, version: &str) -> bool {
+        self.pacer().knows(path, version)
+    }
+
+    fn learn(&self, mpd: ServedMpd<'_>) {
+        // Before the lock, which the server's loop waits for.
+        let read = Presentation::read(mpd.path, mpd.bytes, mpd.size);
+        self.pacer().learn(mpd.path, mpd.version, read);
+    }
+
+    fn open(&self, client: IpAddr) -> usize {
+        self.pacer().open(client)
+    }
+
+    fn progress(&self, now: Instant, connection: usize, acked: u64, begun: Vec<BegunResponse>) -> Caps {
+        let mut pacer = self.pacer();
+        let responses = begun.into_iter().map(|BegunResponse { path, query, cmcd, begin, bytes }| {
+            let cmcd = Cmcd::of(query.as_deref(), cmcd.iter().map(String::as_str));
+            FileResponse { path, cmcd, begin, bytes }
+        });
+        pacer.advance(now, connection, acked, responses);
+        Caps { own: pacer.cap(connection), changed: pacer.take_changed() }
+    }
+
+    fn close(&self, now: Instant, connection: usize) -> Vec<usize> {
+        let mut pacer = self.pacer();
+        pacer.close(now, connection);
+        pacer.take_changed()
+    }
+
+    fn counts(&self) -> PacingCounts {
+        let counts = self.pacer().counts();
+        PacingCounts {
+            media: counts.media,
+            paced: counts.paced,
+            viewers: counts.viewers,
+            limited: counts.limited,
+            presentations: counts.presentations,
+            unusable: counts.unusable,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+"""`anabranch serve --response-pacing`: what the real dash.js is sent, and what another download is, in namespaces."""
+
+import json
+import re
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anabranch.live.clients import dashjs
+from conftest import LADDER_BPS, LADDER_S, SERVER_PROGRAMS, require_live
+from test_serve_page import Namespace, blocks, network, serving
+
+pytestmark = pytest.mark.live
+
+SEGMENTS = round(LADDER_S / 2)
+# Of the policy `sammy`: these multiples of the highest bitrate, once two seconds are buffered.
+FULL, EMPTY = 1.5, 3.0
+LIMIT_S = 60.0
+# The log's thread writes a line when the client has acknowledged the response.
+LOGGED_WITHIN_S = 10.0
+LOG = " --access-log-json --access-log "
+METRICS = "curl --silent --fail http://127.0.0.1:9100/metrics\n"
+FILM = 'curl --silent --show-error --output /dev/null --write-out "%{time_total}" "http://$ADDRESS/film.mp4"\n'
+
+
+def cmcd(mode: str) -> dict[str, Any]:
+    return {"settings": {"streaming": {"cmcd": {"enabled": mode != "", "mode": mode or "query"}}}, "largest": []}
+
+
+def media_of(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [line for line in lines if re.search(r"GET /ladder/\S+\.m4s", line["request"])]
+
+
+def lines_of(log: Path) -> list[dict[str, Any]]:
+    """The lines of the log, once all media segments and the film are in it."""
+    until = time.monotonic() + LOGGED_WITHIN_S
+    while True:
+        lines = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+        media = media_of(lines)
+        film = [line for line in lines if "/film.mp4" in line["request"] and line["complete"]]
+        if len(media) >= SEGMENTS and film:
+            return lines
+        assert time.monotonic() < until, lines
+        time.sleep(0.2)
+
+
+def value(metrics: str, name: str) -> float:
+    found = re.search(rf"^{name} (\S+)$", metrics, re.MULTILINE)
+    assert found is not None, metrics
+    return float(found[1])
+
+
+def serve_and_play(videos: Path, ladder: Path, options: str, mode: str = "") -> tuple[list[dict[str, Any]], str]:
+    """Plays the ladder, downloads the film, and returns the log and the metrics."""
+    shutil.copytree(ladder, videos / "videos" / "ladder")
+    log = videos / "access.log"
+    page = blocks()
+    script = page["Run the server"].rstrip().removesuffix("\\") + options + LOG + f"{log}\n"
+
+    def play(client: Namespace) -> None:
+        before = ("ip", "netns", "exec", client.name, "mptcpize", "run")
+        url = "http://203.0.113.10/ladder/manifest.mpd"
+        played = dashjs.play(url, before=before, folder=videos, limit_s=LIMIT_S, configuration=cmcd(mode))
+        assert played.over, played.errors
+
+    with network(True, videos) as (machine, client):
+        machine.run(page["Devices and routes"], videos)
+        with serving(machine, script, videos):
+            play(client)
+            client.run(page["Settings"] + FILM, videos)
+            return lines_of(log), machine.run(METRICS, videos)
+
+
+@pytest.mark.parametrize("mode", ["", "query", "headers"])
+def test_media_is_paced_and_nothing_else(videos: Path, ladder: Path, mode: str) -> None:
+    require_live(*SERVER_PROGRAMS, "ffmpeg", "chromium", "npm")
+    lines, metrics = serve_and_play(videos, ladder, " --response-pacing sammy", mode)
+    media = media_of(lines)
+    paced = [line for line in media if line["pace_bps"] is not None]
+    # Nothing is buffered at the first request, and what was sent takes part of a round trip to be seen.
+    assert len(paced) >= SEGMENTS - 2, media
+    top = max(LADDER_BPS)
+    for line in paced:
+        assert FULL * top <= line["pace_bps"] <= EMPTY * top, line
+        # The endpoint makes up for a millisecond by which its host was late.
+        assert line["acknowledged_s"] > 0.95 * 8 * line["sent_bytes"] / line["pace_bps"] - 0.01, line
+    others = [line for line in lines if line not in media]
+    assert [line for line in others if line["pace_bps"] is not None] == []
+    if mode == "query":
+        assert all("CMCD=" in line["request"] for line in media)
+    assert value(metrics, "anabranch_pacing_media_responses_total") == len(media)
+    assert value(metrics, "anabranch_pacing_paced_responses_total") >= len(paced)
+    assert value(metrics, "anabranch_pacing_presentations") == 1
+    assert value(metrics, "anabranch_pacing_connections") == 0, "nothing is under way"
+    assert 'response_pacing="sammy"' in metrics
+
+
+@pytest.mark.parametrize("options", ["", " --response-pacing off"])
+def test_nothing_is_paced_by_default(videos: Path, ladder: Path, options: str) -> None:
+    require_live(*SERVER_PROGRAMS, "ffmpeg", "chromium", "npm")
+    lines, metrics = serve_and_play(videos, ladder, options)
+    assert [line for line in lines if line["pace_bps"] is not None] == []
+    # The links carry 80 Mb/s; the policy `sammy` would send no faster than this.
+    rates = sorted(8 * line["sent_bytes"] / line["acknowledged_s"] for line in media_of(lines))
+    assert rates[len(rates) // 2] > EMPTY * max(LADDER_BPS), rates
+    for name in ("media_responses_total", "paced_responses_total", "viewers", "connections", "presentations"):
+        assert value(metrics, f"anabranch_pacing_{name}") == 0
+    assert 'response_pacing="off"' in metrics
