@@ -14,8 +14,9 @@ import pytest
 import anabranch
 import planted_faults
 from anabranch.errors import InputError
-from anabranch.results import capturefile, connections
+from anabranch.results import capturefile, connections, evidence
 from anabranch.runs.captured import explain_capture
+from conftest import Run
 
 TWO = {
     "schema": 1,
@@ -81,6 +82,28 @@ def test_captures_name_four_of_five_planted_faults() -> None:
         planted_faults.captured(fault) for kind in planted_faults.KINDS if (fault := planted_faults.plant(kind, 0, 3))
     ]
     assert sum(one.first_cause in causes for one, causes in found) >= 0.8 * len(found)
+
+
+def test_what_a_connection_left_that_was_given_up_is_not_on_its_way_for_ever(tmp_path: Path) -> None:
+    # BOLA abandons media segments, and with each its connection.
+    rates = [f"{rate} Mb/s" for rate in (0.6, 1.2, 2.4, 4.3, 6.1, 7.9, 9.7)]
+    video = {"kind": "dash", "rates": rates, "segment_duration": "4 s", "duration": "80 s"}
+    keys = {
+        "duration": "100 s",
+        "transport.congestion_control": "cubic",
+        "session.0.video": video,
+        "session.0.player": {"kind": "bola"},
+        "link.wifi.loss": "2 %",
+        "link.lte.loss": "2 %",
+    }
+    server = captured(tmp_path, **keys)
+    found = connections.read(server)
+    (session,) = found.sessions
+    assert session.connections > 1
+    paths = evidence.of_paths(found.packets, session)
+    assert any(np.isinf(path.known_s).any() for path in paths)
+    assert all(path.in_flight(np.array([200.0])) == 0.0 for path in paths)
+    assert explain_capture(server).first_cause == "loss-random"
 
 
 # --- Players --------------------------------------------------------------------------------------------------------
@@ -196,6 +219,25 @@ def test_the_log_of_another_session_is_refused(tmp_path: Path) -> None:
         explain_capture(server, player=log)
     with pytest.raises(InputError, match="a stall is explained from the log of the player; expected one"):
         explain_capture(server, stall=1)
+
+
+def test_the_command_explains_stalls_and_lists_them(tmp_path: Path, launch: Run) -> None:
+    server, log, stalls = stalled(tmp_path)
+    # In the directory of both.
+    told = launch("explain", "--pcap", server.name, "--player", log.name, "--stall", 1)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.splitlines()[0].endswith(", stall 1")
+    length = stalls[0][1] - stalls[0][0]
+    assert "The player stalled" in told.stdout
+    assert f"for {length:.1f} s" in told.stdout
+    for wrong, sentence in (
+        (("--pcap", server, "--stall", 1), "expected --player FILE"),
+        (("sticky/base", "--player", log), "--player: only with --pcap"),
+        (("--pcap", server, "--segment", 1), "--segment: not with --pcap"),
+    ):
+        refused = launch("explain", *wrong)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert sentence in refused.stderr
 
 
 # --- Files ----------------------------------------------------------------------------------------------------------

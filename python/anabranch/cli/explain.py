@@ -195,7 +195,8 @@ def _stalls(found: CaptureExplanation) -> str:
     lengths = [f"{end - begin:.1f} s" for begin, end in found.stalls_s[:_MOST_STALLS]]
     more = len(found.stalls_s) - len(lengths)
     rest = f", and {more} more" if more else ""
-    return f"The player stalled {len(found.stalls_s)} times (--stall 1 and on), for {', '.join(lengths)}{rest}."
+    times = "once (--stall 1)" if len(found.stalls_s) == 1 else f"{len(found.stalls_s)} times (--stall 1 and on)"
+    return f"The player stalled {times}, for {', '.join(lengths)}{rest}."
 
 
 def _lines(found: Explanation) -> list[str]:

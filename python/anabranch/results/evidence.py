@@ -42,10 +42,13 @@ _LEAST_TRAINS = 10
 _TRAIN_SENT = 0.1
 """A train was sent at once if it took less than this part of the time in which it arrived: the path spaced it."""
 
-_AT_FULL, _AT_RANDOM = 0.8, 0.6
-"""Lost segments met a longer queue than this part of all segments, in the mean: it was full, or losses are random.
+_AT_FULL = 0.8
+"""Losses of a full queue met a longer one than this part of all segments."""
 
-That of random losses is a half. Between the two, each loss is judged by itself.
+_FEW_RANDOM, _MOST_RANDOM = 0.1, 0.25
+"""So much of the losses met less than the median queue: hardly any of them is random, or at least half of them are.
+
+Half of those at random do, and none of a full queue. Between the two, each loss is judged by itself.
 """
 
 _SAME_S = 1e-9
@@ -73,6 +76,7 @@ class PathEvidence:
         known_s: When the sender knew that it had arrived; infinite if never.
         repaired_s: When it was sent again; infinite if never.
         doubled: Whether the receiver said that it arrived twice.
+        closed_s: When its connection ended, if another one followed on the path; else infinite.
         rtts_s: The instants of samples of the round trip, and the samples, shape (n, 2).
     """
 
@@ -86,6 +90,7 @@ class PathEvidence:
     known_s: Array
     repaired_s: Array
     doubled: Mask
+    closed_s: Array
     rtts_s: Array
 
     @cached_property
@@ -153,9 +158,9 @@ class PathEvidence:
 
     @cached_property
     def full_from(self) -> float:
-        """From which rank on a loss is that of a full queue: of most losses, if they are where the queue is longest."""
-        usual = float(np.mean(self.ranks[self.lost])) if self.lost.any() else 0.0
-        return 0.0 if usual > _AT_FULL else np.inf if usual < _AT_RANDOM else _AT_FULL
+        """From which rank on a loss is that of a full queue: all are where hardly any met a short one."""
+        short = float(np.mean(self.ranks[self.lost] < 0.5)) if self.lost.any() else 1.0
+        return 0.0 if short < _FEW_RANDOM else np.inf if short >= _MOST_RANDOM else _AT_FULL
 
     @property
     def is_at_receiver(self) -> bool:
@@ -210,9 +215,14 @@ class PathEvidence:
         """What fills the path without a queue, in bytes."""
         return self.rate * self.rtt_s
 
+    @property
+    def left_s(self) -> Array:
+        """When each segment had arrived, or its connection was given up."""
+        return np.minimum(self.known_s, self.closed_s)
+
     def in_flight(self, at: Array) -> Array:
         """Bytes on their way at instants. What is lost leaves after a round trip."""
-        left = np.where(self.lost, np.minimum(self.known_s, self.sent_s + self.usual_rtt_s), self.known_s)
+        left = np.where(self.lost, np.minimum(self.left_s, self.sent_s + self.usual_rtt_s), self.left_s)
         order = np.argsort(left)
         sent = np.concatenate([[0.0], np.cumsum(self.sizes)])[np.searchsorted(self.sent_s, at, side="right")]
         gone = np.concatenate([[0.0], np.cumsum(self.sizes[order])])
@@ -255,8 +265,8 @@ def of_paths(captured: Packets, chosen: Session) -> list[PathEvidence]:
     for name in dict.fromkeys(each.path for each in own):
         subflows = [each for each in own if each.path == name]
         streams = [each for each in chosen.streams if each.path == name]
-        parts = [_segments(each, duplicates[each.number]) for each in subflows]
-        sent, sizes, data, copies, known, repaired, doubled = (
+        parts = [(*_segments(each, duplicates[each.number]), _closed(each, subflows)) for each in subflows]
+        sent, sizes, data, copies, known, repaired, doubled, closed = (
             np.concatenate(column) for column in zip(*parts, strict=True)
         )
         order = np.argsort(sent, kind="stable")
@@ -274,6 +284,7 @@ def of_paths(captured: Packets, chosen: Session) -> list[PathEvidence]:
                 known_s=known[order],
                 repaired_s=repaired[order],
                 doubled=doubled[order],
+                closed_s=closed[order],
                 rtts_s=rtts[np.argsort(rtts[:, 0], kind="stable")],
             )
         )
@@ -306,6 +317,14 @@ def _segments(subflow: sequence.Subflow, duplicates: Integers) -> tuple[Any, ...
     known = sequence.known_from(ends, acks, sacks)
     sizes = (ends - begins).astype(float)
     return subflow.sent_s[new], sizes, subflow.data_begins[new], copies, known, repaired, doubled
+
+
+def _closed(subflow: sequence.Subflow, others: Sequence[sequence.Subflow]) -> Array:
+    """When a subflow ended, for each new segment; infinite unless another one of the path begins later."""
+    last = max(float(subflow.sent_s.max(initial=-np.inf)), float(subflow.acknowledged_s.max(initial=-np.inf)))
+    is_followed = any(each.sent_s.min(initial=np.inf) < np.inf and each.sent_s.min() > last for each in others)
+    new = subflow.kinds != sequence.KINDS.index(sequence.RETRANSMISSION)
+    return np.full(np.count_nonzero(new), last if is_followed else np.inf)
 
 
 def _within(begins: Integers, ends: Integers, subflow: sequence.Subflow, again: Integers) -> list[list[int]]:

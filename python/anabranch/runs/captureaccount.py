@@ -25,6 +25,9 @@ _MOST, _FULL = 0.98, 0.97
 _STOPS, _ALIKE = 5, 0.2
 """The sender stopped often enough to compare what was outstanding then: half of it within this part of the median."""
 
+_WAITING = 2.0
+"""Of what fills a small buffer, at least half is on its way at times."""
+
 _OFTEN = 0.2
 """What the sender keeps outstanding is limited by a buffer where it is as much as ever for this part of the time."""
 
@@ -93,7 +96,7 @@ def account(
     shortest = min((path.rtt_s for path in paths if path.rtt_s), default=0.0)
     accounts = [PathAccount(path, flow, edges, shortest) for path in paths]
     labels = [each.labels() for each in accounts]
-    buffered = any(each.is_buffer_limited for each in accounts) or _stops_alike(flow, shortest)
+    buffered = any(each.is_buffer_limited for each in accounts) or _stops_alike(accounts, flow, shortest)
     found = []
     for place, each in enumerate(accounts):
         causes, by = _unblocked(place, accounts, labels, buffered)
@@ -101,10 +104,11 @@ def account(
     return max(each.due_s(span) for each in accounts), found
 
 
-def _stops_alike(flow: DataEvidence, shortest_s: float) -> bool:
+def _stops_alike(accounts: Sequence[PathAccount], flow: DataEvidence, shortest_s: float) -> bool:
     """Whether the sender, each time that it sends nothing new for a round trip, has as much outstanding as ever.
 
-    A buffer that is full always has the same content. What windows allow, or a scheduler holds back, varies.
+    A buffer that is full always has the same content. What windows allow, or a scheduler holds back, varies. Where far
+    more is outstanding than is ever on its way, most of it waits at the receiver, and no buffer is small.
     """
     times, ends = flow.sent.T
     last = flow.last_sent_s[np.maximum(np.searchsorted(flow.requests_s, times, side="right") - 1, 0)]
@@ -114,7 +118,9 @@ def _stops_alike(flow: DataEvidence, shortest_s: float) -> bool:
     if len(stops) < _STOPS:
         return False
     low, usual, high = np.quantile(levels[stops], (0.25, 0.5, 0.75)).tolist()
-    return bool(high - low <= _ALIKE * usual and usual >= _HELD * np.quantile(levels, _MOST))
+    on_way = sum(float(np.quantile(each.flight, _MOST)) for each in accounts)
+    alike = high - low <= _ALIKE * usual and usual >= _HELD * np.quantile(levels, _MOST)
+    return bool(alike and usual <= _WAITING * on_way)
 
 
 def _unblocked(
@@ -267,8 +273,11 @@ class PathAccount:
         gaps = []
         for begin, end in zip(begins[is_long].tolist(), ends[is_long].tolist(), strict=True):
             lost = (path.sent_s > begin - usual) & (path.sent_s < end) & (path.known_s >= end)
-            if lost.any() and end - (since := float(path.sent_s[lost][0])) >= least:
-                gaps.append((since, end, lost))
+            if not lost.any():
+                continue
+            since, until = float(path.sent_s[lost][0]), min(end, float(path.closed_s[lost].max()))
+            if until - since >= least:
+                gaps.append((since, until, lost))
         return gaps
 
     def _is_queued(self) -> Mask:
@@ -278,40 +287,50 @@ class PathAccount:
         return longer & (self.flight > 0)
 
     def _repairing(self, cause: str) -> Mask:
-        """From a loss until the flight is what it was before it."""
-        return self._repairs.get(cause, np.zeros(len(self.at), np.bool_))
+        """From a loss until the flight fills the path."""
+        repairing: Mask = self._repairs == _CAUSES.index(cause)
+        return repairing
 
     @cached_property
-    def _repairs(self) -> dict[str, Mask]:
-        """By what was repaired: from the round trip of a repair until the flight fills the path.
+    def _repairs(self) -> Integers:
+        """What is repaired, in `_CAUSES` or -1: from the round trip of a repair until the flight fills the path.
 
-        Without the loss, the window would have gone on growing.
+        Without the loss, the window would have gone on growing. A pause between responses ends it, since a window
+        decays then anyway. The last repair is why the window is small.
         """
         path = self.path
-        found: dict[str, Mask] = {}
-        outages, ended = self._outages, -np.inf
+        found = np.full(len(self.at), -1)
+        undue = np.concatenate([[0], np.cumsum(~self.is_due)])
+        pauses = np.array(
+            [begin for begin, end in self._pauses if np.ptp(undue[np.searchsorted(self.at, (begin, end))])]
+        )
+        ended = -np.inf
         repaired = np.flatnonzero(np.isfinite(path.repaired_s))
         for segment in repaired[np.argsort(path.repaired_s[repaired], kind="stable")].tolist():
             time = float(path.repaired_s[segment])
-            place = int(np.searchsorted(self.at, time))
-            if outages[max(place - 2, 0) : place + 2].any():
-                cause = "loss-outage"
-            elif path.needless[segment]:
-                cause = "reordering"
-            elif path.ranks[segment] >= path.full_from:
-                cause = "loss-queue"
-            else:
-                cause = "reordering" if path.reorders else "loss-random"
-            mask = found.setdefault(cause, np.zeros(len(self.at), np.bool_))
             if time < ended:
+                # Of several repairs in a round trip the first one reduces the window.
                 continue
-            # Of several repairs in a round trip the first one reduces the window.
             ended = time + path.rtt_s
             settled = int(np.searchsorted(self.at, ended))
             back = np.flatnonzero(self.flight[settled:] >= _AGAIN * path.flight)
+            pause = float(np.append(pauses, np.inf)[np.searchsorted(pauses, ended)])
             last = settled + int(back[0]) if len(back) else len(self.at)
-            mask[max(int(np.searchsorted(self.at, time - path.rtt_s)), 0) : last] = True
+            last = min(last, int(np.searchsorted(self.at, pause)))
+            found[int(np.searchsorted(self.at, time - path.rtt_s)) : last] = _CAUSES.index(self._why_repaired(segment))
         return found
+
+    def _why_repaired(self, segment: int) -> str:
+        """The cause of the repair of a segment."""
+        path = self.path
+        place = int(np.searchsorted(self.at, path.repaired_s[segment]))
+        if self._outages[max(place - 2, 0) : place + 2].any():
+            return "loss-outage"
+        if path.needless[segment]:
+            return "reordering"
+        if path.ranks[segment] >= path.full_from:
+            return "loss-queue"
+        return "reordering" if path.reorders else "loss-random"
 
     def _flight_at(self, time_s: float) -> float:
         """What was on its way in the slice before an instant."""
@@ -360,8 +379,7 @@ class PathAccount:
     @cached_property
     def _is_empty(self) -> Mask:
         """Everything that was sent on the path had arrived."""
-        times, _, _ = self.path.arrivals
-        empty: Mask = self._gap[1] <= np.searchsorted(times, self.at, side="right")
+        empty: Mask = self._gap[1] <= np.searchsorted(np.sort(self.path.left_s), self.at, side="right")
         return empty
 
     @cached_property
@@ -393,13 +411,19 @@ class PathAccount:
         unused: Mask = self._is_empty & (self.at - last > self.path.rtt_s + self.length) & ~self._waits
         return unused
 
+    @cached_property
+    def _pauses(self) -> list[tuple[float, float]]:
+        """Between which segments the path sent nothing for so long that windows decay."""
+        sent = self.path.sent_s
+        pauses = np.flatnonzero(np.diff(sent) > _IDLE_S + self.path.rtt_s)
+        return [(float(sent[at]), float(sent[at + 1])) for at in pauses.tolist()]
+
     def _decayed(self) -> Mask:
         """From a pause on, until the flight is what it was at most between it and the pause or repair before."""
-        sent, found = self.path.sent_s, np.zeros(len(self.at), np.bool_)
+        found = np.zeros(len(self.at), np.bool_)
         repairs = np.sort(self.path.repaired_s)
         since = -np.inf
-        for pause in np.flatnonzero(np.diff(sent) > _IDLE_S + self.path.rtt_s).tolist():
-            ended, begin = float(sent[pause]), float(sent[pause + 1])
+        for ended, begin in self._pauses:
             last = np.append(-np.inf, repairs)[np.searchsorted(repairs, ended)]
             first, place = np.searchsorted(self.at, (max(since, last), ended)).tolist()
             before = min(float(self.flight[first : place + 1].max(initial=0.0)), self.path.flight)
