@@ -488,8 +488,8 @@ class Server(TypedDict):
     """The server of all sessions."""
 
     response_pacing: NotRequired[Literal["off", "sammy", "levels"] | dict[str, Any]]
-    """How fast it sends responses to viewers of DASH: a name, or a table with `name` and options. In simulation
-    only.
+    """How fast it sends responses to viewers of DASH: a name, or a table with `name` and options. A kernel's
+    server has none but `off`.
     """
 
 

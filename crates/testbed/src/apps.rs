@@ -2,6 +2,7 @@
 
 use crate::flow::Flow;
 use crate::http::{FILLER, Web};
+use crate::pacing::{End, FlowPacing, Paced};
 use anabranch_events::{Log, TransportEvent};
 use anabranch_live::{Application, Progress, Reply};
 use anabranch_media::{Exchanges, HttpServer, Stream};
@@ -12,22 +13,33 @@ use std::sync::atomic::Ordering;
 
 /// Creates an application for each connection of a flow.
 #[derive(Clone)]
-pub(crate) enum Opener {
-    /// The client is one of our players.
-    Model(Arc<Flow>, Exchanges),
-    /// The client is a program that speaks HTTP.
-    Web(Arc<Flow>, Option<PathBuf>),
+pub(crate) struct Opener {
+    pub flow: Arc<Flow>,
+    pub site: Site,
+    /// If responses are paced.
+    pub pacer: Option<FlowPacing>,
+}
+
+/// What is served.
+#[derive(Clone)]
+pub(crate) enum Site {
+    /// Sizes of messages, to one of our players.
+    Model(Exchanges),
+    /// The files of a folder, to a program that speaks HTTP.
+    Web(Option<PathBuf>),
 }
 
 impl Opener {
-    /// An application for a connection that was just opened.
-    pub fn open(&self) -> Box<dyn Application + Send> {
-        match self {
-            Opener::Model(flow, exchanges) => {
+    /// An application for a connection that was just opened; `end`: the connection, if our endpoint has it.
+    pub fn open(&self, end: Option<End>) -> Box<dyn Application + Send> {
+        let flow = &self.flow;
+        let paced = self.pacer.as_ref().and_then(|pacer| pacer.open(flow, end));
+        match &self.site {
+            Site::Model(exchanges) => {
                 let http = flow.take_successor().unwrap_or_else(|| HttpServer::new(exchanges.clone()));
-                Box::new(Observed::new(flow, Counted::new(http)))
+                Box::new(Observed::new(flow, Counted::new(http, paced)))
             }
-            Opener::Web(flow, root) => Box::new(Observed::new(flow, Web::new(root.clone()))),
+            Site::Web(root) => Box::new(Observed::new(flow, Web::new(root.clone(), paced))),
         }
     }
 }
@@ -97,11 +109,15 @@ struct Counted {
     /// Bytes received and not read.
     unread: u64,
     ended: bool,
+    paced: Option<Paced>,
 }
 
 impl Counted {
-    fn new(http: HttpServer) -> Self {
-        Counted { http, unread: 0, ended: false }
+    fn new(mut http: HttpServer, paced: Option<Paced>) -> Self {
+        if paced.is_some() {
+            http.keep_answers();
+        }
+        Counted { http, unread: 0, ended: false, paced }
     }
 }
 
@@ -154,12 +170,14 @@ impl Application for Counted {
 
     fn poll(&mut self, progress: Progress) -> Reply {
         self.ended |= progress.ended;
-        let Counted { http, unread, ended } = self;
+        let Counted { http, unread, ended, paced } = self;
         let mut side = Side { unread, ended: *ended, unsent: progress.unsent, reply: Reply::default() };
         if *side.unread > 0 || side.ended {
             http.on_readable(&mut side);
         }
         side.reply.leave = progress.closed;
+        let over = progress.ended || progress.closed;
+        side.reply.pace_cap = paced.as_mut().and_then(|paced| paced.follow(progress.now, progress.acked, over, http));
         side.reply
     }
 
@@ -196,7 +214,8 @@ mod tests {
     #[test]
     fn a_cancelled_response_is_taken_back_as_far_as_it_has_not_left() {
         let exchanges = Exchanges::new();
-        let (mut client, mut server) = (HttpClient::new(exchanges.clone()), Counted::new(HttpServer::new(exchanges)));
+        let (mut client, mut server) =
+            (HttpClient::new(exchanges.clone()), Counted::new(HttpServer::new(exchanges), None));
         let mut near = Near::default();
         client.request(&mut near, Exchange { request: 100, response_header: 10, body: 1000, media: None });
         server.receive(&[0; 100]);

@@ -66,7 +66,7 @@ impl Service {
                 scope.spawn(move || {
                     let mut connection = Connection::new(&self.flow, self.family, socket, peer);
                     // A client's abort concerns only the client.
-                    let _ = connection.serve(self.opener.open());
+                    let _ = connection.serve(self.opener.open(None));
                     connection.watch.look(self.flow.clock.now(), &connection.socket);
                 });
             }

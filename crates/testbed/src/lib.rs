@@ -20,6 +20,7 @@ mod inspect;
 mod kernel;
 mod network;
 mod options;
+mod pacing;
 mod report;
 mod servers;
 mod sites;

@@ -3,6 +3,7 @@
 use crate::apps::Opener;
 use crate::client::next_multiple;
 use crate::flow::Flow;
+use crate::pacing::Pacing;
 use anabranch_live::{Application, Counters, Host, Limits, Opened, Server};
 use anabranch_stack::Config;
 use anabranch_stack::options::OptionError;
@@ -28,14 +29,20 @@ pub(crate) struct Servers {
     routes: Vec<(usize, PathId)>,
     /// Listeners that may have packets to send.
     active: VecDeque<usize>,
+    pacing: Option<Pacing>,
 }
 
 impl Servers {
+    /// No listener yet; `pacing`: of all of them, if responses are paced.
+    pub fn new(pacing: Option<Pacing>) -> Self {
+        Servers { pacing, ..Servers::default() }
+    }
+
     /// Adds the listener of a flow, whose configuration has the scenario's path numbers.
     pub fn add(&mut self, flow: Arc<Flow>, config: Config, limits: Limits, opener: Opener) -> Result<(), OptionError> {
-        let open: Open = Box::new(move |_| opener.open());
-        let server = Server::new(config, limits, open)?;
         let number = self.listeners.len();
+        let open: Open = Box::new(move |opened: Opened| opener.open(Some((number, opened.id))));
+        let server = Server::new(config, limits, open)?;
         for (end, path) in flow.ends.iter().zip(&flow.paths) {
             let at = end.index();
             if self.routes.len() <= at {
@@ -71,6 +78,15 @@ impl Servers {
         }
     }
 
+    /// Connections whose responses are to be sent faster or slower get to know it.
+    fn pace(&mut self, now: Instant) {
+        let changed = self.pacing.as_ref().map(Pacing::take_changed).unwrap_or_default();
+        for (listener, connection) in changed {
+            self.listeners[listener].server.wake(now, connection);
+            self.touch(listener);
+        }
+    }
+
     fn touch(&mut self, listener: usize) {
         if !self.active.contains(&listener) {
             self.active.push_back(listener);
@@ -90,6 +106,7 @@ impl Host for Servers {
         let Some(&(listener, path)) = self.routes.get(path.index()) else { return };
         self.listeners[listener].server.receive(now, path, packet);
         self.touch(listener);
+        self.pace(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -99,6 +116,7 @@ impl Host for Servers {
                 self.touch(at);
             }
         }
+        self.pace(now);
     }
 
     fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<(PathId, usize)> {

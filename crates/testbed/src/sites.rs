@@ -4,6 +4,7 @@ use crate::error::{Doing, TestbedError};
 use crate::options::ServerKind;
 use anabranch_live::testnet::{Family, MAX_NUMBER, MAX_PATHS, Plan, Site, SitePath};
 use anabranch_live::{Far, Netns, Pipes, Route, Topology};
+use anabranch_media::pacing;
 use anabranch_scenario::Scenario;
 use anabranch_scenario::{DirectionSpec, FlowPlan, TooBig};
 use anabranch_stack::connection::Protocol;
@@ -38,7 +39,7 @@ pub(crate) struct Sites {
 }
 
 /// The scenario's address family, if the testbed can build the scenario.
-pub(crate) fn check(scenario: &Scenario, flows: &[FlowPlan]) -> Result<Family, TestbedError> {
+pub(crate) fn check(scenario: &Scenario, flows: &[FlowPlan], server: ServerKind) -> Result<Family, TestbedError> {
     let refuse = |why: String| Err(TestbedError::Refused { scenario: scenario.name.clone(), why });
     if flows.is_empty() {
         return refuse("it has no session and no cross traffic".into());
@@ -48,8 +49,14 @@ pub(crate) fn check(scenario: &Scenario, flows: &[FlowPlan]) -> Result<Family, T
         let name = &link.name;
         return refuse(format!("its link {name} reports packets that are too big; here `too_big` is known or silent"));
     }
-    if scenario.server.response_pacing.name != "off" {
-        return refuse("its server paces responses (`server.response_pacing`), which is simulated only".into());
+    let pacing = &scenario.server.response_pacing.name;
+    if server == ServerKind::Kernel && pacing != pacing::DEFAULT {
+        return refuse(format!(
+            "its server paces responses (`server.response_pacing` is {pacing}), which the kernel's does not; take the server {}, or the \
+             pacing {}",
+            ServerKind::Anabranch.name(),
+            pacing::DEFAULT
+        ));
     }
     if flows.len() > MOST_FLOWS {
         return refuse(format!("it has {} connections; up to {MOST_FLOWS} are possible", flows.len()));

@@ -1,12 +1,13 @@
 //! The testbed: building, running, taking down.
 
-use crate::apps::Opener;
+use crate::apps::{Opener, Site};
 use crate::client::ModelClient;
 use crate::error::{Doing, TestbedError};
 use crate::flow::{Fixed, Flow};
 use crate::kernel::Service;
 use crate::network::{interface_events, links, script};
 use crate::options::Options;
+use crate::pacing::{FlowPacing, FlowViewer, Pacing};
 use crate::report::{self, Machine, Seen};
 use crate::servers::{Director, Servers};
 use crate::sites::{self, Client, Sites};
@@ -76,7 +77,7 @@ impl Testbed {
         // Plans with reducers are for simulations alone.
         let keep = Keep { events: options.record_events, forecasts: false, account: false };
         let (observers, sources) = observers(scenario, &plans, keep, observed);
-        let family = sites::check(scenario, &plans)?;
+        let family = sites::check(scenario, &plans, options.server)?;
         let Sites { clients, server, network } =
             sites::build(scenario, &plans, family, options.server, links(scenario, options.seed))?;
         let tap = tap(scenario, options, &clients, &plans)?;
@@ -94,10 +95,11 @@ impl Testbed {
             clients: Arc::new(clients),
             server,
         };
-        let mut servers = Servers::default();
+        let pacing = Pacing::of(scenario, options.content.as_deref());
+        let mut servers = Servers::new(pacing.clone());
         let mut players = Vec::new();
         for (number, (plan, observer)) in plans.into_iter().zip(observers).enumerate() {
-            players.extend(testbed.add(number, plan, observer, &mut servers)?);
+            players.extend(testbed.add(number, plan, observer, &mut servers, pacing.as_ref())?);
         }
         let director = Director {
             flows: testbed.flows.clone(),
@@ -121,6 +123,7 @@ impl Testbed {
         plan: FlowPlan,
         observer: Observer,
         servers: &mut Servers,
+        pacing: Option<&Pacing>,
     ) -> Result<Option<(usize, ModelClient)>, TestbedError> {
         let program = self.options.is_program(number);
         let port = if program { PROGRAM_PORT } else { FIRST_PORT + number as u16 };
@@ -141,10 +144,13 @@ impl Testbed {
         };
         let flow = Arc::new(Flow::new(fixed, observer));
         self.flows.push(flow.clone());
-        let opener = match program {
-            true => Opener::Web(flow.clone(), self.options.content.clone()),
-            false => Opener::Model(flow.clone(), plan.exchanges.clone()),
+        let viewer = Arc::new(FlowViewer::new(&plan.content));
+        let pacer = pacing.map(|pacing| FlowPacing { pacing: pacing.clone(), viewer });
+        let site = match program {
+            true => Site::Web(self.options.content.clone()),
+            false => Site::Model(plan.exchanges.clone()),
         };
+        let opener = Opener { flow: flow.clone(), site, pacer };
         match &self.server {
             None => {
                 let failed = |error| TestbedError::Failed(format!("{}: {error}", flow.name));

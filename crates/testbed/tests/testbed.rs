@@ -159,6 +159,43 @@ fn what_cannot_be_built_is_refused_with_the_reason() {
     assert!(error.to_string().contains("IPv4 and IPv6"), "{error}");
 }
 
+/// The median throughput of the media segments of a viewer whose server paces responses so, bit/s.
+fn throughput_with(pacing: &str) -> f64 {
+    let links = TWO_PATHS.split("[[session]]").next().expect("the links");
+    let text = format!(
+        "{links}[server]\nresponse_pacing = {pacing}\n[[session]]\nplayer = {{ kind = \"dash.js-5\", fast_switch = false }}\n\
+         video = {{ kind = \"dash\", rates = [\"300 kb/s\", \"900 kb/s\"], segment_duration = \"2 s\", duration = \"16 s\" }}\n"
+    );
+    let outcome = live(&scenario(&text), &Options { seed: 1, ..Options::default() });
+    assert_eq!(outcome.metrics.ended, Ended::Finished, "{}", outcome.metrics.to_json(None));
+    let segments = &first(&outcome).dash().expect("what the viewer saw").media_segments;
+    let mut throughputs: Vec<_> = segments.iter().map(|segment| segment.throughput_bps).collect();
+    throughputs.sort_by(f64::total_cmp);
+    throughputs[throughputs.len() / 2]
+}
+
+#[test]
+fn responses_to_a_viewer_are_as_fast_as_the_scenarios_server_paces_them() {
+    if skips_test(&[]) {
+        return;
+    }
+    let [off, paced] = ["\"off\"", "{ name = \"sammy\", start_s = 0 }"].map(throughput_with);
+    // Twice to three times the highest bitrate, until 18 s are buffered; both links carry 12 Mb/s.
+    assert!((1.5e6..2.8e6).contains(&paced), "{paced}");
+    assert!(off > 1.5 * paced, "{off} and {paced}");
+}
+
+#[test]
+fn a_kernels_server_paces_nothing_and_is_refused() {
+    if skips_test(&[]) {
+        return;
+    }
+    let paced = scenario(&format!("{TWO_PATHS}[server]\nresponse_pacing = \"sammy\"\n"));
+    let options = Options { server: ServerKind::Kernel, ..Options::default() };
+    let error = Testbed::start(&paced, &options).err().expect("refused");
+    assert!(error.to_string().contains("take the server anabranch, or the pacing off"), "{error}");
+}
+
 #[test]
 fn paths_share_a_link_with_each_other_and_with_cross_traffic() {
     if skips_test(&[]) {
