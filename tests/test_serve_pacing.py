@@ -15,9 +15,12 @@ from test_serve_page import Namespace, blocks, network, serving
 
 pytestmark = pytest.mark.live
 
-SEGMENTS = round(LADDER_S / 2)
-# Of the policy `sammy`: these multiples of the highest bitrate, once two seconds are buffered.
-FULL, EMPTY = 1.5, 3.0
+SEGMENT_S = 2.0
+SEGMENTS = round(LADDER_S / SEGMENT_S)
+# Of the policy `sammy`: these multiples of the highest bitrate, once so many seconds are buffered.
+FULL, EMPTY, START_S = 1.5, 3.0, 2.0
+# The log's clock and the server's loop look at different moments.
+CLOCKS_S = 0.25
 LIMIT_S = 60.0
 # The log's thread writes a line when the client has acknowledged the response.
 LOGGED_WITHIN_S = 10.0
@@ -45,6 +48,16 @@ def lines_of(log: Path) -> list[dict[str, Any]]:
             return lines
         assert time.monotonic() < until, lines
         time.sleep(0.2)
+
+
+def buffers(media: list[dict[str, Any]]) -> list[float]:
+    """What the viewer had buffered at each request at least, in seconds: what had arrived, less the time since."""
+    found, buffered, since = [], 0.0, 0.0
+    for line in media:
+        found.append(max(0.0, buffered - (line["time"] - since)))
+        arrived = line["time"] + line["acknowledged_s"]
+        buffered, since = max(0.0, buffered - (arrived - since)) + SEGMENT_S, arrived
+    return found
 
 
 def value(metrics: str, name: str) -> float:
@@ -80,8 +93,10 @@ def test_media_is_paced_and_nothing_else(videos: Path, ladder: Path, mode: str) 
     lines, metrics = serve_and_play(videos, ladder, " --response-pacing sammy", mode)
     media = media_of(lines)
     paced = [line for line in media if line["pace_bps"] is not None]
-    # Nothing is buffered at the first request, and what was sent takes part of a round trip to be seen.
-    assert len(paced) >= SEGMENTS - 2, media
+    # On a busy machine the player asks late, and has less than it takes to be paced.
+    full = [line for line, buffer in zip(media, buffers(media), strict=True) if buffer >= START_S + CLOCKS_S]
+    assert [line for line in full if line["pace_bps"] is None] == [], media
+    assert paced, media
     top = max(LADDER_BPS)
     for line in paced:
         assert FULL * top <= line["pace_bps"] <= EMPTY * top, line
