@@ -229,7 +229,7 @@ validation: build ## Measures the laws and the papers' claims, and writes the ta
 	$(BIN)/anabranch reproduce all --seeds 10 --sensitivity --pages docs/validation > /dev/null
 
 tables: build validation images ## Makes all tables, samples and figures of the documentation again, but for those of live runs and of speed.
-	for paper in bitrate-rules kernel-controls kernel-servers maps; do $(BIN)/anabranch reproduce $$paper --pages docs/validation; done
+	for paper in bitrate-rules kernel-controls kernel-servers maps viewers-wire; do $(BIN)/anabranch reproduce $$paper --pages docs/validation; done
 	$(BIN)/python scripts/page-samples.py
 
 fuzz: ## Fuzzes the wire format, the endpoint, traces and MPDs, FUZZ_SECONDS=60 each; on a stable compiler, replays and changes the corpus.
