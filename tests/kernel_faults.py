@@ -174,7 +174,7 @@ def _jitter(network: Network) -> Keys:
 
 
 def _far(network: Network) -> Keys:
-    rtt = network.random.uniform(200.0, 300.0)
+    rtt = network.random.uniform(300.0, 400.0)
     rtts = {f"link.{link}.rtt": f"{rtt:.0f} ms" for link in network.rates}
     return rtts | {f"link.{link}.queue": f"{2 * rate * rtt / 8:.0f} kB" for link, rate in network.rates.items()}
 
@@ -201,7 +201,7 @@ KINDS = (
         path=None,
         plant=lambda n: {**_far(n), "transport.idle_restart": True},
         unharmed=lambda keys: {**keys, "transport.idle_restart": False},
-        chunks=3,
+        chunks=4,
     ),
 )
 """The kinds of faults."""

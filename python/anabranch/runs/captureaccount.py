@@ -94,7 +94,8 @@ def account(
         span: The beginning and end of the time that is counted.
     """
     shortest = min((path.rtt_s for path in paths if path.rtt_s), default=0.0)
-    accounts = [PathAccount(path, flow, edges, shortest) for path in paths]
+    longest = max(path.usual_rtt_s for path in paths)
+    accounts = [PathAccount(path, flow, edges, shortest, longest) for path in paths]
     labels = [each.labels() for each in accounts]
     buffered = any(each.is_buffer_limited for each in accounts) or _stops_alike(accounts, flow, shortest)
     found = []
@@ -150,8 +151,10 @@ def _unblocked(
 class PathAccount:
     """The time of a path in slices: a round trip before acknowledgments arrive, their packets used it."""
 
-    def __init__(self, path: PathEvidence, flow: DataEvidence, edges: Array, shortest_s: float) -> None:
-        self.path, self.flow, self.edges, self.shortest_s = path, flow, edges, shortest_s
+    def __init__(
+        self, path: PathEvidence, flow: DataEvidence, edges: Array, shortest_s: float, longest_s: float
+    ) -> None:
+        self.path, self.flow, self.edges, self.shortest_s, self.longest_s = path, flow, edges, shortest_s, longest_s
         self.at = (edges[:-1] + edges[1:]) / 2
         self.length = float(edges[1] - edges[0])
         response = np.searchsorted(flow.requests_s, self.at, side="right") - 1
@@ -301,9 +304,8 @@ class PathAccount:
         path = self.path
         found = np.full(len(self.at), -1)
         undue = np.concatenate([[0], np.cumsum(~self.is_due)])
-        pauses = np.array(
-            [begin for begin, end in self._pauses if np.ptp(undue[np.searchsorted(self.at, (begin, end))])]
-        )
+        pauses = [each for each in self._pauses if np.ptp(undue[np.searchsorted(self.at, each)])]
+        begins, ends = np.array([*pauses, (np.inf, np.inf)]).T
         ended = -np.inf
         repaired = np.flatnonzero(np.isfinite(path.repaired_s))
         for segment in repaired[np.argsort(path.repaired_s[repaired], kind="stable")].tolist():
@@ -314,7 +316,7 @@ class PathAccount:
             ended = time + path.rtt_s
             settled = int(np.searchsorted(self.at, ended))
             back = np.flatnonzero(self.flight[settled:] >= _AGAIN * path.flight)
-            pause = float(np.append(pauses, np.inf)[np.searchsorted(pauses, ended)])
+            pause = max(ended, float(begins[np.searchsorted(ends, ended)]))
             last = settled + int(back[0]) if len(back) else len(self.at)
             last = min(last, int(np.searchsorted(self.at, pause)))
             found[int(np.searchsorted(self.at, time - path.rtt_s)) : last] = _CAUSES.index(self._why_repaired(segment))
@@ -357,12 +359,15 @@ class PathAccount:
     def _buffer_full(self) -> Mask:
         """About as much is outstanding as ever, and that is so for much of the time: a window would go on growing."""
         outstanding = self._at(self.flow.sent, 0.0) - self._at(self.flow.acknowledged, 0.0)
-        counted = outstanding[self.unsent & self.is_due]
+        counted = np.sort(outstanding[self.unsent & self.is_due])
         if not len(counted):
             return np.zeros(len(self.at), np.bool_)
-        most = float(np.quantile(counted, _MOST))
-        often = bool((counted >= _FULL * most).mean() >= _OFTEN)
-        held: Mask = outstanding >= _HELD * most
+        # The level that is most common. In slow start, each lasts for a round trip.
+        alike = np.arange(1, len(counted) + 1) - np.searchsorted(counted, _FULL * counted)
+        level = float(counted[int(np.argmax(alike))])
+        least = max(_OFTEN * len(counted), _STOPS * self.longest_s / self.length)
+        often = alike.max() >= least and level >= _HELD * np.quantile(counted, _MOST)
+        held: Mask = outstanding >= _HELD * level
         return held & often
 
     def _is_backup(self) -> Mask:
