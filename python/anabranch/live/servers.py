@@ -113,18 +113,29 @@ LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
 Listen {port}
 DocumentRoot {root}
 KeepAliveTimeout 60
+AcceptFilter http {filter}
 """
 
 
 @contextmanager
-def apache(namespace: str, root: Path, folder: Path, *, port: int) -> Iterator[None]:
+def apache(namespace: str, root: Path, folder: Path, *, port: int, defers: bool = True) -> Iterator[None]:
     """Runs Apache on Multipath TCP sockets, which are those of `mptcpize`, with the namespace's control.
+
+    Args:
+        namespace: Where it runs.
+        root: What it serves.
+        folder: Its own files.
+        port: Its port.
+        defers: Whether it accepts a connection only with its first data (`TCP_DEFER_ACCEPT`), as by default. The
+            kernel then drops the end of a join's handshake as well, because it has no data: a second subflow is used
+            after half a minute.
 
     Raises:
         ToolError: It is missing, or does not listen.
     """
     file, log = folder / "apache.conf", folder / "apache.log"
-    file.write_text(_APACHE_CONF.format(folder=folder, server=ADDRESS, port=port, root=root), "utf-8")
+    how = "data" if defers else "none"
+    file.write_text(_APACHE_CONF.format(folder=folder, server=ADDRESS, port=port, root=root, filter=how), "utf-8")
     server = find("mptcpize", "mptcpize"), "run", find("apache2", "apache2-bin")
     command = inside(namespace, *server, "-D", "FOREGROUND", "-f", file)
     with log.open("wb") as output:

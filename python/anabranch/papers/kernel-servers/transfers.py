@@ -14,7 +14,19 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from criteria import APACHE, BEGIN_S, CHUNKS, NETWORKS, NGINX, SECONDS, SIMULATED, TESTBED, Network
+from criteria import (
+    APACHE,
+    APACHE_ALIKE,
+    BEGIN_S,
+    CHUNKS,
+    NETWORKS,
+    NGINX,
+    NGINX_ALIKE,
+    SECONDS,
+    SIMULATED,
+    TESTBED,
+    Network,
+)
 
 from anabranch import _core
 from anabranch.experiments import outside
@@ -47,11 +59,12 @@ def live(network: Network, server: str, seed: int) -> dict[str, Any]:
         (place,), port = servers.namespaces("server"), servers.FIRST_PORT
         if server != TESTBED:
             url = f"http://{servers.ADDRESS}:{port}/file"
-        if server == NGINX:
-            own = servers.nginx(place, root, folder, control=_CONTROL, port=port, writes="pages")
+        if server in {NGINX, NGINX_ALIKE}:
+            writes = "pages" if server == NGINX else "whole chunks"
+            own = servers.nginx(place, root, folder, control=_CONTROL, port=port, writes=writes)
             stack.enter_context(own)
-        elif server == APACHE:
-            stack.enter_context(servers.apache(place, root, folder, port=port))
+        elif server in {APACHE, APACHE_ALIKE}:
+            stack.enter_context(servers.apache(place, root, folder, port=port, defers=server == APACHE))
         time.sleep(max(0.0, BEGIN_S - testbed.elapsed))
         values = _fetch(testbed, url, network)
         measured = json.loads(testbed.finish("finished", viewed=None, notes=()).metrics_json)["live"]
