@@ -4,7 +4,7 @@
 
 nginx serves and curl downloads. Each run has a capture at the server, as `dumpcap` writes it, and `anabranch explain
 --pcap` explains it. The network and the faults are drawn from the seed. A fault counts where its run takes longer than
-one without it by `LEAST_COST`. The table of what was named is printed. As root, about four minutes.
+one without it by `LEAST_COST`. The table of what was named is printed. As root, about five minutes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LONGEST_S = 25.0
 DOWNLOAD_S = 5.5
 """How long the links need for what is downloaded."""
 
-CHUNK_BYTES = 1_000_000
+CHUNK_BYTES = 500_000
 
 LEAST_COST = 0.15
 """A fault has to be the reason for this part of the time of the download."""
