@@ -11,7 +11,7 @@
 //!
 //! ```text
 //! recovery     only candidates that are not in fast recovery, unless all are
-//! stickiness   stay on c, the subflow of the latest new data, while it is a candidate and A_c <= A_i + price · m_c
+//! stickiness   stay on c, the subflow of the latest new data, while it is a candidate, need not wait, and A_c <= A_i + price · m_c
 //! window       wait if a full subflow j has A_j < A_i, and sum over j != i of r_j · (A_i + m_i / 2) > M - (mss + y_i)
 //! ```
 //! m: least round trip. `switch_price` (1/2): a change costs as much as half a round trip of the subflow that is left, the time in
@@ -109,7 +109,15 @@ impl Earliest {
         let Some(position) = current.filter(|current| *current != best.position) else { return Some(best) };
         let arrival = self.new_data(now, &view.subflows[position], unsent);
         let price = self.terms.switch_price * least_rtt(&view.subflows[position]).as_secs_f64();
-        Some(if arrival <= best.arrival + price { Candidate { position, arrival } } else { best })
+        let current = Candidate { position, arrival };
+        // One that gets nothing now waits for others, so the others must not wait for it.
+        let stays = arrival <= best.arrival + price && self.gets_data(view, &current);
+        Some(if stays { current } else { best })
+    }
+
+    /// Whether a subflow would get new data now, and need not wait.
+    fn gets_data(&mut self, view: &View<'_>, choice: &Candidate) -> bool {
+        !self.blocks_window(view, choice) && self.amount(view, choice).0 > 0
     }
 
     /// Whether the others, one of which is faster but full, need the room that a segment on the chosen subflow takes in the peer's
@@ -188,6 +196,33 @@ mod tests {
         assert_eq!(sticky.decide(), send(0, 1_000));
         assert_eq!(begun(&off("stickiness")).decide(), send(0, 1_000));
         assert_eq!(begun(&[("switch_price", Value::Number(0.0))]).decide(), send(0, 1_000));
+    }
+
+    #[test]
+    fn a_subflow_that_should_wait_for_a_faster_one_with_room_is_left() {
+        // On 1, which would deliver 400 bytes after 55 ms: 1 ms later than 0, less than the price of a change. But 0 alone is done
+        // earlier, so 1 would wait for it.
+        let mut bed = bed(&[]);
+        bed.fill(0);
+        assert_eq!(bed.decide(), send(1, 1_000));
+        bed.load(0, 3);
+        bed.connection.unsent = 400;
+        assert_eq!(bed.decide(), send(0, 400));
+    }
+
+    #[test]
+    fn a_subflow_that_would_take_the_window_of_another_is_left_for_one_that_does_not() {
+        // On 1, which is slow; 2 is as fast as 0, and has room. For 1 the window of 10 kB would be needed by 0, which is full.
+        let mut bed = bed(&[("switch_price", Value::Number(10.0))]).subflow(ms(100), 10);
+        bed.subflows[1].arrivals = Arrivals { bytes: 2_000, interval: ms(400) };
+        bed.subflows[2].arrivals = bed.subflows[0].arrivals;
+        bed.connection.window_end = 1_000_000;
+        (bed.fill(0), bed.fill(2));
+        assert_eq!(bed.decide(), send(1, 1_000));
+        bed.load(2, 5);
+        assert_eq!(bed.decide(), send(1, 1_000), "the window has room for all");
+        bed.connection.window_end = 20_000;
+        assert_eq!(bed.decide(), send(2, 1_000));
     }
 
     #[test]

@@ -153,13 +153,8 @@ impl Earliest {
         if self.blocks_window(view, &choice) {
             return self.wait(view);
         }
+        let (bytes, finish) = self.amount(view, &choice);
         let subflow = &view.subflows[choice.position];
-        let finish = self.others_finish(view, choice.position);
-        let idle = view.subflows.iter().all(|s| s.in_flight == 0 && s.queued == 0);
-        let bytes = match finish {
-            Some(finish) if self.parts.waiting && !idle => self.portion(view, &choice, finish),
-            _ => u64::from(subflow.mss),
-        };
         let waits = bytes == 0;
         if waits != self.waits {
             self.waits = waits;
@@ -170,6 +165,17 @@ impl Earliest {
             return self.wait(view);
         }
         Decision::Send { subflow: choice.position, bytes }
+    }
+
+    /// How many bytes the chosen subflow gets, zero if it waits, and when the others alone would be done.
+    fn amount(&mut self, view: &View<'_>, choice: &Candidate) -> (u64, Option<Finish>) {
+        let finish = self.others_finish(view, choice.position);
+        let idle = view.subflows.iter().all(|s| s.in_flight == 0 && s.queued == 0);
+        let bytes = match finish {
+            Some(finish) if self.parts.waiting && !idle => self.portion(view, choice, finish),
+            _ => u64::from(view.subflows[choice.position].mss),
+        };
+        (bytes, finish)
     }
 
     /// How many bytes the chosen subflow gets, so that it and the others are done earliest; zero if the others alone are.
