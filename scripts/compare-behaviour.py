@@ -41,6 +41,10 @@ RECORDED_COLUMNS = (
     *("underflow_ratio", "discard_margin", "underflow_expected", "discard_expected", "value"),
 )
 
+# Kinds of events that did not exist then, and columns with positions in a list of words, which these kinds extend.
+ADDED = ("path-limited", "written", "read", "link-changed")
+WORDS = ("event", "detail")
+
 # A time that was recorded in whole milliseconds, at most this many.
 MILLISECONDS, MOST_MILLISECONDS = "finish_s", 2**32 - 1
 
@@ -127,7 +131,8 @@ def digest(case: Case) -> dict[str, str]:
 
 
 def as_recorded(events: dict[str, Any]) -> dict[str, Any]:
-    """The table with the columns that it had when the digests were recorded."""
+    """The table with the rows and columns that it had when the digests were recorded."""
+    events = _without_added(events)
     _, codes, words = events["event"]
     names = [words[code] for code in codes]
     return {
@@ -135,6 +140,23 @@ def as_recorded(events: dict[str, Any]) -> dict[str, Any]:
         for column in RECORDED_COLUMNS
         if column in RENAMED or column in events
     }
+
+
+def _without_added(events: dict[str, Any]) -> dict[str, Any]:
+    """The table without the kinds of events that are new."""
+    _, codes, words = events["event"]
+    kept = ~np.isin(codes, [at for at, word in enumerate(words) if word in ADDED])
+    # The last entry of a column is what stands for no value, or the list of its words.
+    table = {name: (kind, values[kept], last) for name, (kind, values, last) in events.items()}
+    for name in WORDS:
+        kind, codes, words = table[name]
+        # Words are listed in the order of their first appearance.
+        used, first = np.unique(codes[codes >= 0], return_index=True)
+        order = used[np.argsort(first)]
+        position = np.full(len(words) + 1, -1, codes.dtype)
+        position[order] = np.arange(len(order))
+        table[name] = (kind, position[codes], [words[at] for at in order])
+    return table
 
 
 def _joined(events: dict[str, Any], names: list[str], now: dict[str, str]) -> tuple[str, Any, Any]:

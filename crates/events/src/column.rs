@@ -15,6 +15,10 @@ pub(crate) fn bps<S: Serializer>(rate: &Bandwidth, serializer: S) -> Result<S::O
     (rate.as_bps() as f64).serialize(serializer)
 }
 
+pub(crate) fn bps_option<S: Serializer>(rate: &Option<Bandwidth>, serializer: S) -> Result<S::Ok, S::Error> {
+    rate.map(|rate| rate.as_bps() as f64).serialize(serializer)
+}
+
 /// Which end wanted it.
 pub(crate) fn end<S: Serializer>(by_peer: &bool, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(if *by_peer { "peer" } else { "own" })

@@ -7,14 +7,16 @@
 
 mod column;
 mod histogram;
+mod host;
 mod limit;
 mod link;
 mod player;
 mod transport;
 
 pub use histogram::Histogram;
+pub use host::HostEvent;
 pub use limit::{Limit, PathLimit};
-pub use link::{DropCause, LinkEvent};
+pub use link::{DropCause, LinkEvent, LinkProperty};
 pub use player::PlayerEvent;
 pub use transport::{
     CloseReason, FallbackReason, Forecast, ForecastReason, LossCause, MtuCause, Note, SendKind, TransportEvent,

@@ -1,9 +1,11 @@
 //! What keeps a path of a connection from carrying more.
 
 use anabranch_units::{Duration, PathId};
+use serde::Serialize;
 
 /// Why a path carries no more data than it does, after everything was sent that may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Limit {
     /// No subflow is established on the path.
     NotJoined,

@@ -1,5 +1,6 @@
 //! Events of links.
 
+use anabranch_units::Bandwidth;
 use serde::Serialize;
 
 /// Why a link dropped a packet.
@@ -16,6 +17,23 @@ pub enum DropCause {
     TooBig,
 }
 
+/// A property of a link that can change while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "each has the name of its key in a scenario")]
+pub enum LinkProperty {
+    Rate,
+    Queue,
+    Delay,
+    Jitter,
+    Reordering,
+    Duplication,
+    Loss,
+    Mtu,
+    ReportsTooBig,
+    Overhead,
+}
+
 /// An event of one direction of a link. Deliveries are counted, not emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -27,6 +45,16 @@ pub enum LinkEvent {
         cause: DropCause,
         /// Packet size in bytes, without the link's own overhead.
         bytes: u32,
+    },
+    /// A property of the link changed while it ran; recorded rates change all the time, which is no event.
+    #[serde(rename = "link-changed")]
+    Changed {
+        /// Which one.
+        #[serde(rename = "detail")]
+        what: LinkProperty,
+        /// The mean of its rate from here on, if that is what changed.
+        #[serde(rename = "rate_bps", serialize_with = "crate::column::bps_option")]
+        rate: Option<Bandwidth>,
     },
     /// The link went down or came back.
     #[serde(rename = "link-switched")]

@@ -1,7 +1,7 @@
 //! Events of players.
 
 use crate::Note;
-use anabranch_units::Duration;
+use anabranch_units::{Bandwidth, Duration};
 use serde::Serialize;
 
 /// An event of a viewer's session.
@@ -79,6 +79,12 @@ pub enum PlayerEvent {
         /// The rule's reason.
         #[serde(rename = "detail")]
         reason: &'static str,
+        /// What it saw: the buffered playing time.
+        #[serde(rename = "buffered_s", serialize_with = "crate::column::seconds")]
+        buffered: Duration,
+        /// What it saw: the rate of the latest media segment, from its request to its last byte; none before the first.
+        #[serde(rename = "download_bps", serialize_with = "crate::column::bps_option")]
+        download: Option<Bandwidth>,
     },
     /// A note of a bitrate rule from outside.
     Noted(Note),

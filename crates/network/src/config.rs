@@ -7,6 +7,7 @@ use crate::loss::Loss;
 use crate::queue::QueueConfig;
 use crate::server::RateConfig;
 use crate::trace::Steps;
+use anabranch_events::LinkProperty;
 use anabranch_units::{Bandwidth, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -199,6 +200,25 @@ pub enum Change {
     /// A cut is silent, like a lost radio: packets that enter are dropped, as are those waiting or in
     /// service; packets that already propagate arrive. A link that comes back begins with an empty queue.
     Up(bool),
+}
+
+impl Change {
+    /// The property that changes; none if the link is cut or comes back.
+    pub(crate) fn property(&self) -> Option<LinkProperty> {
+        Some(match self {
+            Change::Rate(_) => LinkProperty::Rate,
+            Change::Queue(_) => LinkProperty::Queue,
+            Change::Delay(_) => LinkProperty::Delay,
+            Change::Jitter(_) => LinkProperty::Jitter,
+            Change::Reordering(_) => LinkProperty::Reordering,
+            Change::Duplication(_) => LinkProperty::Duplication,
+            Change::Loss(_) => LinkProperty::Loss,
+            Change::Mtu(_) => LinkProperty::Mtu,
+            Change::ReportsTooBig(_) => LinkProperty::ReportsTooBig,
+            Change::Overhead(_) => LinkProperty::Overhead,
+            Change::Up(_) => return None,
+        })
+    }
 }
 
 #[cfg(test)]

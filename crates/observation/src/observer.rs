@@ -9,7 +9,7 @@ use crate::metrics::{Ended, SessionMetrics};
 use crate::observed::Observed;
 use crate::recording::{Recorder, SessionRecording};
 use crate::table::EventRow;
-use anabranch_events::{Log, Note, PlayerEvent, TransportEvent};
+use anabranch_events::{HostEvent, Limit, Log, Note, PathLimit, PlayerEvent, TransportEvent};
 use anabranch_media::{Content, RESPONSE_HEADER_BYTES};
 use anabranch_scenario::MOST_RECORDED;
 use anabranch_scenario::{FlowPlan, Scenario};
@@ -88,6 +88,10 @@ struct Rows {
     sources: [u32; 3],
     /// The path of each subflow, as the sender and the receiver number them.
     paths: [BTreeMap<SubflowId, PathId>; 2],
+    /// What keeps each path from carrying more.
+    limits: BTreeMap<PathId, Limit>,
+    /// How many bytes the sending application has written, and the receiving one read.
+    moved: [u64; 2],
 }
 
 impl Rows {
@@ -98,6 +102,23 @@ impl Rows {
         }
         let row = EventRow::transport(at, self.sources[who], event, forecast);
         self.list.push(row.on_path(|subflow| self.paths[who].get(&subflow).copied()));
+    }
+
+    /// How many bytes the application of an endpoint, the sender, 0, or the receiver, 1, has moved by now.
+    fn application(&mut self, who: usize, now: Instant, end: u64) {
+        if std::mem::replace(&mut self.moved[who], end) != end {
+            let event = if who == 0 { HostEvent::Written { end } } else { HostEvent::Read { end } };
+            self.list.push(EventRow::host(now, self.sources[who], event));
+        }
+    }
+
+    /// What keeps the sender's paths from carrying more.
+    fn limits(&mut self, now: Instant, limits: &[PathLimit]) {
+        for PathLimit { path, limit, .. } in limits.iter().copied() {
+            if self.limits.insert(path, limit) != Some(limit) {
+                self.list.push(EventRow::host(now, self.sources[0], HostEvent::PathLimited { path, limit }));
+            }
+        }
     }
 }
 
@@ -121,7 +142,7 @@ pub fn observers(
                 sources.push(format!("{}/{who}", flow.name));
                 sources.len() as u32 - 1
             });
-            Rows { list: Vec::new(), sources: own, paths: Default::default() }
+            Rows { list: Vec::new(), sources: own, paths: Default::default(), limits: BTreeMap::new(), moved: [0; 2] }
         });
         let recorded = flow.awaited && number < MOST_RECORDED;
         let mut observer = Observer::new(scenario, flow, recorded, observed(number));
@@ -287,6 +308,33 @@ impl Observer {
                 _ => {}
             }
         });
+    }
+
+    /// Whether [`Observer::note_sender`] and [`Observer::note_receiver`] are to be called after each step of an endpoint.
+    pub fn follows_endpoints(&self) -> bool {
+        self.rows.is_some() || self.account.is_some()
+    }
+
+    /// What the sender is like after a step: what limits each of its paths, how many bytes its application has written, and whether
+    /// all of them were given to subflows. What was said in the step was seen before.
+    pub fn note_sender(&mut self, now: Instant, limits: &[PathLimit], written: u64, all_given: bool) {
+        if let Some(account) = &mut self.account {
+            account.note_limits(limits, written, all_given);
+        }
+        if let Some(rows) = &mut self.rows {
+            rows.application(0, now, written);
+            rows.limits(now, limits);
+        }
+    }
+
+    /// What the receiver is like after a step: how many bytes its application has read, and whether it left any.
+    pub fn note_receiver(&mut self, now: Instant, read: u64, unread: bool) {
+        if let Some(account) = &mut self.account {
+            account.note_unread(unread);
+        }
+        if let Some(rows) = &mut self.rows {
+            rows.application(1, now, read);
+        }
     }
 
     /// Whether anybody keeps the buffer levels of the player: the recording, which has the first sessions, or the table of events.

@@ -2,7 +2,7 @@
 
 use crate::folds::SwitchForecast;
 use crate::scalars::{Scalar, Scalars, scalars_of};
-use anabranch_events::{LinkEvent, PlayerEvent, TransportEvent};
+use anabranch_events::{HostEvent, LinkEvent, PlayerEvent, TransportEvent};
 use anabranch_units::{Instant, PathId, SubflowId};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -77,6 +77,11 @@ impl EventRow {
         EventRow::new(at, source, event)
     }
 
+    /// What the host saw of an endpoint.
+    pub fn host(at: Instant, source: u32, event: HostEvent) -> Self {
+        EventRow::new(at, source, &event)
+    }
+
     /// What an endpoint said, with the forecast of a path switch.
     pub fn transport(at: Instant, source: u32, event: &TransportEvent, forecast: Option<SwitchForecast>) -> Self {
         let mut row = EventRow::new(at, source, event);
@@ -116,7 +121,7 @@ use Kind::{Flag, Float, Integer, Word};
 
 /// The columns that every table has, in their order. A value that is in none of them gets a column at the end: that of notes,
 /// which exist only where a part comes from outside.
-const COLUMNS: [(&str, Kind); 46] = [
+const COLUMNS: [(&str, Kind); 48] = [
     ("detail", Word),
     ("subflow", Integer),
     ("to_subflow", Integer),
@@ -149,6 +154,8 @@ const COLUMNS: [(&str, Kind); 46] = [
     ("rtt_to_s", Float),
     ("rate_from_bps", Float),
     ("rate_to_bps", Float),
+    ("rate_bps", Float),
+    ("download_bps", Float),
     ("cwnd_packets", Float),
     ("ssthresh_packets", Float),
     ("in_flight_packets", Integer),
@@ -312,7 +319,8 @@ mod tests {
         use PlayerEvent as P;
         use TransportEvent as T;
         use anabranch_events::{
-            CloseReason, FallbackReason, Forecast, ForecastReason, LossCause, MtuCause, Note, SendKind,
+            CloseReason, FallbackReason, Forecast, ForecastReason, Limit, LinkProperty, LossCause, MtuCause, Note,
+            SendKind,
         };
         use anabranch_units::Bandwidth;
         let (at, time, rate) = (Instant::ZERO, Duration::from_millis(1), Bandwidth::from_mbps(1));
@@ -357,7 +365,7 @@ mod tests {
             P::PictureDiscarded { frame: 1 },
             P::PicturesFlushed { first: 1, count: 2 },
             P::BufferLevel { media: time, bytes: 1 },
-            P::RepresentationChosen { index: 1, representation: 2, reason: "r" },
+            P::RepresentationChosen { index: 1, representation: 2, reason: "r", buffered: time, download: Some(rate) },
             P::SegmentRequested { request: 1, index: 2, representation: 3 },
             P::SegmentAbandoned { request: 1, index: 2, received: 3, instead: 4 },
             P::SegmentAppended { index: 1, representation: 2, buffered: time },
@@ -366,7 +374,14 @@ mod tests {
         ];
         let rows = transport.iter().map(|event| EventRow::transport(at, 0, event, None));
         rows.chain(player.iter().map(|event| EventRow::player(at, 0, event)))
-            .chain([EventRow::link(at, 0, LinkEvent::Switched { up: true })])
+            .chain(
+                [LinkEvent::Switched { up: true }, LinkEvent::Changed { what: LinkProperty::Rate, rate: Some(rate) }]
+                    .map(|event| EventRow::link(at, 0, event)),
+            )
+            .chain(
+                [HostEvent::PathLimited { path: PathId(0), limit: Limit::Window }, HostEvent::Read { end: 1 }]
+                    .map(|event| EventRow::host(at, 0, event)),
+            )
             .collect()
     }
 

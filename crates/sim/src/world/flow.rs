@@ -395,15 +395,17 @@ impl Flow {
         }
     }
 
-    /// Tells the account what limits each path of the server now, or whether the client has bytes that nobody reads yet.
-    pub fn note_limits(&mut self, now: Instant, side: Side) {
-        let Some(account) = &mut self.observer.account else { return };
+    /// Tells the observer, if it follows endpoints, what this end is like now.
+    pub fn note_end(&mut self, now: Instant, side: Side) {
+        if !self.observer.follows_endpoints() {
+            return;
+        }
         if side == Side::Client {
-            return account.note_unread(self.client.connection.readable() > 0);
+            return self.observer.note_receiver(now, self.client.moved, self.client.connection.readable() > 0);
         }
         if let Server::Accepted(end) = &self.server {
             let connection = &end.connection;
-            account.note_limits(&connection.limits(now), end.moved, connection.withdrawable() == 0);
+            self.observer.note_sender(now, &connection.limits(now), end.moved, connection.withdrawable() == 0);
         }
     }
 

@@ -140,6 +140,8 @@ struct World<'a> {
     tap: Option<&'a mut dyn Tap>,
     /// Only where the run keeps account.
     watch: Option<Watch>,
+    /// Whether observers follow what endpoints are like after each step.
+    follows: bool,
     /// Only where the server paces responses.
     pacing: Option<Pacing>,
 }
@@ -186,6 +188,7 @@ impl<'a> World<'a> {
             sources,
             tap: None,
             watch,
+            follows: options.account || options.record_events,
             pacing,
         };
         world.plan_schedule();
@@ -312,8 +315,8 @@ impl<'a> World<'a> {
                 true
             });
         }
-        if self.watch.is_some() {
-            self.keep_account(now, flow, side);
+        if self.follows {
+            self.follow_end(now, flow, side);
         } else {
             end.drain_events(side, &mut self.log);
         }
@@ -327,12 +330,12 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The same as draining the events, with what the accounts need to know of this moment.
+    /// The same as draining the events, with what the accounts and the table of events need to know of this moment.
     #[cold]
-    fn keep_account(&mut self, now: Instant, flow: usize, side: Side) {
+    fn follow_end(&mut self, now: Instant, flow: usize, side: Side) {
         self.settle_accounts(now);
         self.flows[flow].drain_events(side, &mut self.log);
-        self.flows[flow].note_limits(now, side);
+        self.flows[flow].note_end(now, side);
     }
 
     fn settle_accounts(&mut self, now: Instant) {

@@ -519,3 +519,37 @@ fn an_application_that_waits_for_room_loses_goodput_over_unlike_paths() {
     // The default, as every server does.
     assert_eq!(goodput(&text.replace("writer = \"at-once\"\n", "")), when_writable);
 }
+
+/// The time in seconds, the word in `detail` and the number in `end_offset` of the events of a kind.
+fn events_of(outcome: &Outcome, kind: &str) -> Vec<(f64, Option<String>, i64)> {
+    let events = outcome.events.as_ref().expect("they were recorded");
+    let column = |name: &str| events.columns.iter().find(|(own, _)| *own == name).map(|(_, column)| column);
+    let word = |name: &str, row: usize| match column(name) {
+        Some(Column::Text { words, codes }) => codes[row].map(|code| words[code as usize].clone()),
+        _ => panic!("{name} is text"),
+    };
+    let (Some(Column::Float(times)), Some(Column::Integer(ends))) = (column("time_s"), column("end_offset")) else {
+        panic!("times and offsets are numbers")
+    };
+    let rows = (0..events.len()).filter(|row| word("event", *row).as_deref() == Some(kind));
+    rows.map(|row| (times[row], word("detail", row), ends[row])).collect()
+}
+
+#[test]
+fn the_table_of_events_has_what_limits_paths_what_applications_move_and_what_changes_a_link() {
+    let text = "duration = \"60 s\"\n[transport]\nreceive_buffer = \"20 kB\"\n[link.a]\nrate = \"5 Mb/s\"\nrtt = \"100 ms\"\nqueue = \"100 kB\"\n\
+        [[session]]\nvideo = { kind = \"bulk\", size = \"1 MB\" }\n[[event]]\nat = \"2 s\"\nlink = \"a\"\ndown = { rate = \"500 kb/s\" }\n";
+    let options = RunOptions { seed: 1, record_events: true, ..RunOptions::default() };
+    let outcome = run(&scenario(text), &options, &mut |_| true);
+    let limits = events_of(&outcome, "path-limited");
+    assert!(limits.windows(2).all(|pair| pair[0].1 != pair[1].1), "only what is another limit is an event");
+    assert!(limits.iter().any(|(_, limit, _)| limit.as_deref() == Some("receive-window")), "{limits:?}");
+    let last = |kind| events_of(&outcome, kind).last().map(|(.., end)| *end);
+    assert_eq!(
+        (last("written"), last("read")),
+        (Some(1_000_000 + anabranch_media::RESPONSE_HEADER_BYTES as i64), last("written"))
+    );
+    assert_eq!(events_of(&outcome, "link-changed"), [(2.0, Some("rate".into()), i64::MIN)]);
+    let plain = run(&scenario(text), &RunOptions { record_events: false, ..options }, &mut |_| true);
+    assert_eq!(plain.metrics, outcome.metrics);
+}

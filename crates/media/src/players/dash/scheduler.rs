@@ -9,7 +9,7 @@ use crate::abr::dashjs::Release;
 use crate::http::{Exchange, MediaSegment};
 use crate::stream::Stream;
 use anabranch_events::PlayerEvent;
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Bandwidth, Duration, Instant};
 
 /// Time until the next check for room (`startScheduleTimer(500)`; 5: `scheduling.defaultTimeout`).
 const RETRY: Duration = Duration::from_millis(500);
@@ -211,15 +211,18 @@ impl Dash {
         if self.core.profile.release.is_none() {
             self.measure(now);
         }
-        let decision = self.rule.decide(&self.core.view(now));
+        let view = self.core.view(now);
+        let buffered = self.core.level(now);
+        let download = view.downloads.last().map(|download| Bandwidth::from_bps(download.throughput_bps() as u64));
+        let decision = self.rule.decide(&view);
         let core = &mut self.core;
         let chosen = decision.representation.min(core.limits.top);
         let changed = chosen != core.current;
         core.current = chosen;
         self.scheduler.pause = decision.wait;
         let representation = chosen as u16;
-        core.log
-            .emit(now, PlayerEvent::RepresentationChosen { index: core.next, representation, reason: decision.reason });
+        let (index, reason) = (core.next, decision.reason);
+        core.log.emit(now, PlayerEvent::RepresentationChosen { index, representation, reason, buffered, download });
         changed
     }
 
