@@ -1,7 +1,7 @@
 //! A network between two namespaces, and what the tests leave of the machine as they found it.
 
 use anabranch_live::testnet::{self, Family, Site};
-use anabranch_live::{Clock, Emulator, Far, Link, Netns, NoHost, Script, Tap};
+use anabranch_live::{Clock, EmulatedPath, Emulator, Far, Netns, NoHost, Script, Tap};
 
 use anabranch_network::{Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_units::{Bandwidth, Duration, PerDirection};
@@ -191,7 +191,7 @@ impl Network {
             config.delay = Duration::from_millis(*delay).into();
             let line = |direction| Direction::new(&config, Streams::new(1, format!("link/{number}/{direction}")));
             let PerDirection { up, down } = PerDirection::from_fn(line);
-            Link { client, far: Far::Device(far), up, down, middlebox: Default::default() }
+            EmulatedPath { client, far: Far::Device(far), up, down, middlebox: Default::default() }
         });
         let mut emulator =
             Emulator::new(Clock::new(), links.collect::<Vec<_>>(), NoHost, Script::default(), Tap::none())
