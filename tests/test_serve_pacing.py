@@ -26,6 +26,7 @@ LIMIT_S = 60.0
 LOGGED_WITHIN_S = 10.0
 LOG = " --access-log-json --access-log "
 METRICS = "curl --silent --fail http://127.0.0.1:9100/metrics\n"
+MPD = 'curl --silent --show-error --fail --output /dev/null "http://$ADDRESS/ladder/manifest.mpd"\n'
 FILM = 'curl --silent --show-error --output /dev/null --write-out "%{time_total}" "http://$ADDRESS/film.mp4"\n'
 
 
@@ -82,6 +83,13 @@ def serve_and_play(videos: Path, ladder: Path, options: str, mode: str = "") -> 
     with network(True, videos) as (machine, client):
         machine.run(page["Devices and routes"], videos)
         with serving(machine, script, videos):
+            if "sammy" in options:
+                # What is media is known once the server has read the MPD, which takes time on a busy machine.
+                client.run(page["Settings"] + MPD, videos)
+                until = time.monotonic() + LOGGED_WITHIN_S
+                while value(machine.run(METRICS, videos), "anabranch_pacing_presentations") < 1:
+                    assert time.monotonic() < until, "the MPD was not read"
+                    time.sleep(0.1)
             play(client)
             client.run(page["Settings"] + FILM, videos)
             return lines_of(log), machine.run(METRICS, videos)
