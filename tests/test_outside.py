@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
+import signal
 import sys
+import threading
+import time
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
@@ -89,6 +93,43 @@ def test_a_program_makes_what_the_table_lacks_and_keeps_it_in_order(mine: Path) 
     assert outside.make(kept, 8) == 1
     assert [row["size"] for row in kept_runs.read(kept.file)] == [1, 2, 3, 4]
     assert outside.make(kept, 8) == 0
+
+
+_SLOW_PROGRAM = """
+import json, pathlib, signal, sys, time
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+size = json.loads(sys.argv[1])["size"]
+if size > 1:
+    try:
+        pathlib.Path(__file__).with_name(f"begun-{size}").touch()
+        time.sleep(60)
+    except KeyboardInterrupt:
+        pathlib.Path(__file__).with_name(f"removed-{size}").touch()
+        raise
+print(json.dumps({"time_s": 1}))
+"""
+
+
+def test_after_an_interrupt_no_program_begins_and_those_that_run_clean_up(mine: Path) -> None:
+    (kept,) = paper.load(mine).kept
+    (mine / "once.py").write_text(_SLOW_PROGRAM, "utf-8")
+
+    def interrupt() -> None:
+        while not ((mine / "begun-2").exists() and (mine / "begun-3").exists() and kept.file.exists()):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    # A shell that starts the tests in the background has the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        threading.Thread(target=interrupt, daemon=True).start()
+        with pytest.raises(KeyboardInterrupt):
+            outside.make(kept, 2)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert sorted(file.name for file in mine.glob("*-[0-9]")) == ["begun-2", "begun-3", "removed-2", "removed-3"]
+    assert [row["size"] for row in kept_runs.read(kept.file)] == [1], "what was finished is kept"
 
 
 def test_another_kernels_table_is_refused_before_a_run_is_made(mine: Path) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing, suppress
 from typing import Any
 
 from anabranch.errors import InputError
@@ -56,6 +59,7 @@ def make(kept: Kept, at_once: int) -> int:
         InputError: The machine is not the one of the runs that are there, or the program prints something else.
         ToolError: Some runs failed; the others are kept.
         OSError: The table could not be written.
+        KeyboardInterrupt: The user interrupted. What was finished is kept.
     """
     if kept.runs is None:
         return 0
@@ -66,12 +70,13 @@ def make(kept: Kept, at_once: int) -> int:
     if missing:
         kept_runs.check_kernel(kept.file)
     failures, made = list[str](), 0
-    for row, failure in _made(kept, missing, at_once):
-        if row is None:
-            failures.append(failure)
-            continue
-        kept_runs.add(kept.file, [row], names)
-        made += 1
+    with closing(_made(kept, missing, at_once)) as rows:
+        for row, failure in rows:
+            if row is None:
+                failures.append(failure)
+                continue
+            kept_runs.add(kept.file, [row], names)
+            made += 1
     if failures:
         raise ToolError(f"{kept.program}: {len(failures)} of {len(missing)} runs failed, the last with: {failures[-1]}")
     return made
@@ -79,25 +84,60 @@ def make(kept: Kept, at_once: int) -> int:
 
 def _made(
     kept: Kept, missing: Sequence[Mapping[str, Any]], at_once: int
-) -> Iterator[tuple[Mapping[str, Any] | None, str]]:
+) -> Generator[tuple[Mapping[str, Any] | None, str]]:
+    programs = _Programs(kept)
     with ThreadPoolExecutor(min(at_once, kept.at_once)) as pool:
         try:
-            for done in as_completed([pool.submit(_one, kept, labels) for labels in missing]):
+            for done in as_completed([pool.submit(programs.run, labels) for labels in missing]):
                 yield done.result()
         finally:
-            # After an error nobody wants the runs that have not begun.
+            # After an error or an interrupt nobody wants the others.
+            programs.stop()
             pool.shutdown(cancel_futures=True)
 
 
-def _one(kept: Kept, labels: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
-    """The row of a run, or why there is none."""
-    command = [sys.executable, str(kept.program), json.dumps(labels)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        return None, f"{lines[-1] if lines else f'exit code {done.returncode}'} (with {dict(labels)})"
-    try:
-        row = json.loads(done.stdout)
-        return {**labels, "error": None, kept_runs.KERNEL: platform.release(), **row}, ""
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{kept.program}: it printed no JSON object ({error}); with {dict(labels)}") from error
+class _Programs:
+    """The processes of a program, each of which makes a run.
+
+    The signal of Ctrl-C does not reach them by itself: a process that it ends would make room for the next one
+    before this process knows that there is to be none.
+    """
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+        self._lock = threading.Lock()
+        self._running = set[subprocess.Popen[str]]()
+        self._stopped = False
+
+    def run(self, labels: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
+        """The row of a run, or why there is none."""
+        command = [sys.executable, str(self._kept.program), json.dumps(labels)]
+        with self._lock:
+            if self._stopped:
+                return None, "stopped"
+            # Its own process group, so that what it started gets the signal, too.
+            program = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+            )
+            self._running.add(program)
+        output, errors = program.communicate()
+        with self._lock:
+            self._running.remove(program)
+        if program.returncode:
+            lines = errors.strip().splitlines()
+            return None, f"{lines[-1] if lines else f'exit code {program.returncode}'} (with {dict(labels)})"
+        try:
+            row = json.loads(output)
+            return {**labels, "error": None, kept_runs.KERNEL: platform.release(), **row}, ""
+        except (ValueError, TypeError) as error:
+            raise InputError(
+                f"{self._kept.program}: it printed no JSON object ({error}); with {dict(labels)}"
+            ) from error
+
+    def stop(self) -> None:
+        """Interrupts those that run, which then remove what they made; no other begins."""
+        with self._lock:
+            self._stopped = True
+            for program in self._running:
+                with suppress(ProcessLookupError):
+                    os.killpg(program.pid, signal.SIGINT)
