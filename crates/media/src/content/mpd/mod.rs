@@ -28,6 +28,7 @@ use anabranch_units::Duration;
 use segments::{Budget, Level, Segments};
 use sets::Traits;
 use sizes::StatedSize;
+use std::sync::Arc;
 use xml::{Element, Fault, Source, Spot};
 
 /// Larger files are other files taken by mistake: the MPD of a film with a size for every media segment has a quarter of a
@@ -107,7 +108,7 @@ pub struct MpdRepresentation {
     /// An essential property that dash.js does not know.
     unknown: Option<String>,
     /// Where relative addresses of its media segments begin.
-    base: String,
+    base: Arc<str>,
     segments: Segments,
     stated: Vec<StatedSize>,
 }
@@ -138,7 +139,8 @@ impl Mpd {
         }
         let duration = root.duration("mediaPresentationDuration").map_err(wrong)?;
         let budget = Budget::default();
-        let periods = root.children("Period").map(|period| read_period(&names::base("", &root), &period, &budget));
+        let base = names::base(&"".into(), &root);
+        let periods = root.children("Period").map(|period| read_period(&base, &period, &budget));
         let mut periods: Vec<_> = periods.collect::<Result<_, _>>().map_err(wrong)?;
         if periods.is_empty() {
             return Err(source.error(&root.spot(), "the MPD has no Period: it describes nothing to play"));
@@ -171,7 +173,7 @@ fn resolve_durations(periods: &mut [MpdPeriod], whole: Option<Duration>) {
     }
 }
 
-fn read_period(base: &str, element: &Element<'_>, budget: &Budget) -> Result<MpdPeriod, Fault> {
+fn read_period(base: &Arc<str>, element: &Element<'_>, budget: &Budget) -> Result<MpdPeriod, Fault> {
     let (level, base) = (Level::of(element), names::base(base, element));
     let sets = element.children("AdaptationSet").map(|set| read_set(level, &base, &set, budget));
     let sets = sets.collect::<Result<_, _>>()?;
@@ -180,7 +182,7 @@ fn read_period(base: &str, element: &Element<'_>, budget: &Budget) -> Result<Mpd
     Ok(MpdPeriod { spot: element.spot(), id, remote, overlap: Duration::ZERO, start, duration, sets })
 }
 
-fn read_set(period: Level<'_>, base: &str, set: &Element<'_>, budget: &Budget) -> Result<AdaptationSet, Fault> {
+fn read_set(period: Level<'_>, base: &Arc<str>, set: &Element<'_>, budget: &Budget) -> Result<AdaptationSet, Fault> {
     let elements: Vec<_> = set.children("Representation").collect();
     let kind = kind(set, &elements);
     let (levels, base) = ([Level::of(set), period], names::base(base, set));
@@ -231,7 +233,7 @@ fn kind(set: &Element<'_>, representations: &[Element<'_>]) -> MediaKind {
 
 fn read_representation(
     [set_level, period_level]: [Level<'_>; 2],
-    base: &str,
+    base: &Arc<str>,
     set: &Element<'_>,
     element: &Element<'_>,
     budget: &Budget,

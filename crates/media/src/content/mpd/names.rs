@@ -6,6 +6,10 @@
 use super::axis::Piece;
 use super::xml::Element;
 use percent_encoding::percent_decode_str;
+use std::sync::Arc;
+
+/// A longer BaseURL is not read: servers take no longer addresses, and each level's address has those of the levels around it in front.
+const MOST_ADDRESS: usize = 2_048;
 
 /// The widest number of a template.
 const MOST_DIGITS: usize = 20;
@@ -40,9 +44,13 @@ pub(super) fn within(base: &str, address: &str) -> String {
     }
 }
 
-/// The address of a level's first BaseURL, within that of the level around it.
-pub(super) fn base(outer: &str, level: &Element<'_>) -> String {
-    within(outer, level.child("BaseURL").and_then(|element| element.content()).unwrap_or_default())
+/// The address of a level's first BaseURL, within that of the level around it. Levels without one share it.
+pub(super) fn base(outer: &Arc<str>, level: &Element<'_>) -> Arc<str> {
+    let own = level.child("BaseURL").and_then(|element| element.content());
+    match own.filter(|address| address.len() <= MOST_ADDRESS) {
+        Some(address) => within(outer, address).into(),
+        None => outer.clone(),
+    }
 }
 
 /// The file that a server's address or path names: decoded, without query, empty parts and dots.
