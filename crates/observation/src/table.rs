@@ -277,8 +277,8 @@ pub(crate) fn words<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Column
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_events::{DropCause, SendKind::New};
-    use anabranch_units::Duration;
+    use anabranch_events::{DropCause, Note, SendKind::New};
+    use anabranch_units::{Bandwidth, Duration};
 
     #[test]
     fn rows_are_sorted_by_time_and_keep_their_order_within_an_instant() {
@@ -316,13 +316,10 @@ mod tests {
 
     /// One of each event that has fields.
     fn every_event() -> Vec<EventRow> {
-        use PlayerEvent as P;
         use TransportEvent as T;
         use anabranch_events::{
-            CloseReason, FallbackReason, Forecast, ForecastReason, Limit, LinkProperty, LossCause, MtuCause, Note,
-            SendKind,
+            CloseReason, FallbackReason, Forecast, ForecastReason, Limit, LinkProperty, LossCause, MtuCause, SendKind,
         };
-        use anabranch_units::Bandwidth;
         let (at, time, rate) = (Instant::ZERO, Duration::from_millis(1), Bandwidth::from_mbps(1));
         let (subflow, path) = (SubflowId(1), PathId(0));
         let note = Note { name: "n", value: 1.0, subflow: Some(subflow) };
@@ -357,7 +354,19 @@ mod tests {
             T::Noted(note),
             T::Sample { subflow, cwnd: 1.0, ssthresh: 1.0, in_flight: 1, srtt: time, acked: 1 },
         ];
-        let player = [
+        let mut rows: Vec<_> = transport.iter().map(|event| EventRow::transport(at, 0, event, None)).collect();
+        rows.extend(every_event_of_players(note).iter().map(|event| EventRow::player(at, 0, event)));
+        let changed = LinkEvent::Changed { what: LinkProperty::Rate, rate: Some(rate) };
+        rows.extend([LinkEvent::Switched { up: true }, changed].map(|event| EventRow::link(at, 0, event)));
+        let limited = HostEvent::PathLimited { path, limit: Limit::Window };
+        rows.extend([limited, HostEvent::Read { end: 1 }].map(|event| EventRow::host(at, 0, event)));
+        rows
+    }
+
+    fn every_event_of_players(note: Note) -> Vec<PlayerEvent> {
+        use PlayerEvent as P;
+        let (time, rate) = (Duration::from_millis(1), Bandwidth::from_mbps(1));
+        vec![
             P::Requested { request: 1 },
             P::ResponseComplete { request: 1, bytes: 2, end: 3 },
             P::BufferUnderflow { late: time },
@@ -371,18 +380,7 @@ mod tests {
             P::SegmentAppended { index: 1, representation: 2, buffered: time },
             P::BufferStateChanged { loaded: true },
             P::Noted(note),
-        ];
-        let rows = transport.iter().map(|event| EventRow::transport(at, 0, event, None));
-        rows.chain(player.iter().map(|event| EventRow::player(at, 0, event)))
-            .chain(
-                [LinkEvent::Switched { up: true }, LinkEvent::Changed { what: LinkProperty::Rate, rate: Some(rate) }]
-                    .map(|event| EventRow::link(at, 0, event)),
-            )
-            .chain(
-                [HostEvent::PathLimited { path: PathId(0), limit: Limit::Window }, HostEvent::Read { end: 1 }]
-                    .map(|event| EventRow::host(at, 0, event)),
-            )
-            .collect()
+        ]
     }
 
     #[test]

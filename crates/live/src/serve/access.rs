@@ -165,9 +165,12 @@ impl Ledger {
         self.written.load(Ordering::Acquire)
     }
 
-    /// From here on this cap limits the connection's rate, if any does.
+    /// From here on this cap limits the connection's rate, if any does. A response that is not acknowledged to its end keeps the pace
+    /// with which it was sent: the pacer takes it as over before, because it does not count the header.
     pub(super) fn paced(&self, cap: Option<Bandwidth>) {
-        self.pace_bps.store(cap.map_or(0, Bandwidth::as_bps), Ordering::Relaxed);
+        if cap.is_some() || self.waiting.load(Ordering::Acquire) == 0 {
+            self.pace_bps.store(cap.map_or(0, Bandwidth::as_bps), Ordering::Relaxed);
+        }
     }
 
     /// Everything that was handed over has been written to the stream.

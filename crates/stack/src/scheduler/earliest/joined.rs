@@ -217,7 +217,8 @@ mod tests {
         bed.subflows[1].arrivals = Arrivals { bytes: 2_000, interval: ms(400) };
         bed.subflows[2].arrivals = bed.subflows[0].arrivals;
         bed.connection.window_end = 1_000_000;
-        (bed.fill(0), bed.fill(2));
+        bed.fill(0);
+        bed.fill(2);
         assert_eq!(bed.decide(), send(1, 1_000));
         bed.load(2, 5);
         assert_eq!(bed.decide(), send(1, 1_000), "the window has room for all");
