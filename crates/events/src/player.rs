@@ -79,7 +79,7 @@ pub enum PlayerEvent {
         /// The rule's reason.
         #[serde(rename = "detail")]
         reason: &'static str,
-        /// What it saw: the buffered playing time.
+        /// What it saw: the buffered playing time, as the player last measured it.
         #[serde(rename = "buffered_s", serialize_with = "crate::column::seconds")]
         buffered: Duration,
         /// What it saw: the rate of the latest media segment, from its request to its last byte; none before the first.

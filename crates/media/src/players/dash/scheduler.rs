@@ -212,7 +212,7 @@ impl Dash {
             self.measure(now);
         }
         let view = self.core.view(now);
-        let buffered = self.core.level(now);
+        let buffered = view.buffer;
         let download = view.downloads.last().map(|download| Bandwidth::from_bps(download.throughput_bps() as u64));
         let decision = self.rule.decide(&view);
         let core = &mut self.core;
