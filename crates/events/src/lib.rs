@@ -16,7 +16,7 @@ mod transport;
 pub use histogram::Histogram;
 pub use host::HostEvent;
 pub use limit::{Limit, PathLimit};
-pub use link::{DropCause, LinkEvent, LinkProperty};
+pub use link::{DropCause, LinkEvent};
 pub use player::PlayerEvent;
 pub use transport::{
     CloseReason, FallbackReason, Forecast, ForecastReason, LossCause, MtuCause, Note, SendKind, TransportEvent,

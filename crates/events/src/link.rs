@@ -17,23 +17,6 @@ pub enum DropCause {
     TooBig,
 }
 
-/// A property of a link that can change while it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "each has the name of its key in a scenario")]
-pub enum LinkProperty {
-    Rate,
-    Queue,
-    Delay,
-    Jitter,
-    Reordering,
-    Duplication,
-    Loss,
-    Mtu,
-    ReportsTooBig,
-    Overhead,
-}
-
 /// An event of one direction of a link. Deliveries are counted, not emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -49,9 +32,9 @@ pub enum LinkEvent {
     /// A property of the link changed while it ran; recorded rates change all the time, which is no event.
     #[serde(rename = "link-changed")]
     Changed {
-        /// Which one.
+        /// Its key in a scenario.
         #[serde(rename = "detail")]
-        what: LinkProperty,
+        what: &'static str,
         /// The mean of its rate from here on, if that is what changed.
         #[serde(rename = "rate_bps", serialize_with = "crate::column::bps_option")]
         rate: Option<Bandwidth>,

@@ -7,7 +7,6 @@ use crate::loss::Loss;
 use crate::queue::QueueConfig;
 use crate::server::RateConfig;
 use crate::trace::Steps;
-use anabranch_events::LinkProperty;
 use anabranch_units::{Bandwidth, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -203,19 +202,19 @@ pub enum Change {
 }
 
 impl Change {
-    /// The property that changes; none if the link is cut or comes back.
-    pub(crate) fn property(&self) -> Option<LinkProperty> {
+    /// The scenario's key of what changes; none if the link is cut or comes back.
+    pub(crate) fn key(&self) -> Option<&'static str> {
         Some(match self {
-            Change::Rate(_) => LinkProperty::Rate,
-            Change::Queue(_) => LinkProperty::Queue,
-            Change::Delay(_) => LinkProperty::Delay,
-            Change::Jitter(_) => LinkProperty::Jitter,
-            Change::Reordering(_) => LinkProperty::Reordering,
-            Change::Duplication(_) => LinkProperty::Duplication,
-            Change::Loss(_) => LinkProperty::Loss,
-            Change::Mtu(_) => LinkProperty::Mtu,
-            Change::ReportsTooBig(_) => LinkProperty::ReportsTooBig,
-            Change::Overhead(_) => LinkProperty::Overhead,
+            Change::Rate(_) => "rate",
+            Change::Queue(_) => "queue",
+            Change::Delay(_) => "delay",
+            Change::Jitter(_) => "jitter",
+            Change::Reordering(_) => "reordering",
+            Change::Duplication(_) => "duplication",
+            Change::Loss(_) => "loss",
+            Change::Mtu(_) => "mtu",
+            Change::ReportsTooBig(_) => "too_big",
+            Change::Overhead(_) => "overhead",
             Change::Up(_) => return None,
         })
     }

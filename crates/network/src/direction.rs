@@ -12,7 +12,7 @@ use crate::queue::{Backlog, Departure, Queue, QueuedPacket};
 use crate::ring::Ring;
 use crate::server::Server;
 use crate::stats::{Count, Imbalance, Stats};
-use anabranch_events::{DropCause, LinkEvent, LinkProperty, Log};
+use anabranch_events::{DropCause, LinkEvent, Log};
 use anabranch_units::{Bandwidth, Duration, Instant};
 
 /// A packet that a link can carry.
@@ -187,7 +187,7 @@ impl<P: Packet> Direction<P> {
     /// Changes a parameter at `now`.
     pub fn change(&mut self, now: Instant, change: Change) {
         self.advance(now);
-        let what = change.property();
+        let key = change.key();
         match change {
             Change::Rate(rate) => {
                 self.mean_rate = rate.mean();
@@ -215,8 +215,8 @@ impl<P: Packet> Direction<P> {
             Change::Overhead(overhead) => self.overhead = overhead,
             Change::Up(up) => self.switch(now, up),
         }
-        if let Some(what) = what {
-            let rate = (what == LinkProperty::Rate).then_some(self.mean_rate);
+        if let Some(what) = key {
+            let rate = (what == "rate").then_some(self.mean_rate);
             self.log.emit(now, LinkEvent::Changed { what, rate });
         }
         self.note_least_delay();

@@ -4,7 +4,7 @@
 
 mod support;
 
-use anabranch_events::{DropCause, LinkEvent, LinkProperty};
+use anabranch_events::{DropCause, LinkEvent};
 use anabranch_network::jitter::{Gamma, Normal, Uniform};
 use anabranch_network::loss::{Bernoulli, EveryNth};
 use anabranch_network::{
@@ -97,7 +97,7 @@ fn packets_above_the_mtu_are_dropped() {
     bench.send(at(0), 1501).send(at(0), 1500).change(at(1), Change::Mtu(1400)).send(at(1), 1500).run_until(at(100));
     let seen = bench.seen();
     assert_eq!(seen.order(), [1]);
-    let mtu = (at(1), LinkEvent::Changed { what: LinkProperty::Mtu, rate: None });
+    let mtu = (at(1), LinkEvent::Changed { what: "mtu", rate: None });
     assert_eq!(seen.log, [dropped(at(0), DropCause::TooBig, 1501), mtu, dropped(at(1), DropCause::TooBig, 1500)]);
 }
 
@@ -211,8 +211,8 @@ fn a_change_is_said_with_the_new_rate_and_a_cut_is_no_change() {
         .change(at(30), Change::Up(false));
     let changed = |what, rate| LinkEvent::Changed { what, rate };
     let expected = [
-        (at(10), changed(LinkProperty::Rate, Some(Bandwidth::from_mbps(3)))),
-        (at(20), changed(LinkProperty::Mtu, None)),
+        (at(10), changed("rate", Some(Bandwidth::from_mbps(3)))),
+        (at(20), changed("mtu", None)),
         (at(30), LinkEvent::Switched { up: false }),
     ];
     assert_eq!(bench.run_until(at(40)).seen().log, expected);

@@ -318,7 +318,7 @@ mod tests {
     fn every_event() -> Vec<EventRow> {
         use TransportEvent as T;
         use anabranch_events::{
-            CloseReason, FallbackReason, Forecast, ForecastReason, Limit, LinkProperty, LossCause, MtuCause, SendKind,
+            CloseReason, FallbackReason, Forecast, ForecastReason, Limit, LossCause, MtuCause, SendKind,
         };
         let (at, time, rate) = (Instant::ZERO, Duration::from_millis(1), Bandwidth::from_mbps(1));
         let (subflow, path) = (SubflowId(1), PathId(0));
@@ -356,7 +356,7 @@ mod tests {
         ];
         let mut rows: Vec<_> = transport.iter().map(|event| EventRow::transport(at, 0, event, None)).collect();
         rows.extend(every_event_of_players(note).iter().map(|event| EventRow::player(at, 0, event)));
-        let changed = LinkEvent::Changed { what: LinkProperty::Rate, rate: Some(rate) };
+        let changed = LinkEvent::Changed { what: "rate", rate: Some(rate) };
         rows.extend([LinkEvent::Switched { up: true }, changed].map(|event| EventRow::link(at, 0, event)));
         let limited = HostEvent::PathLimited { path, limit: Limit::Window };
         rows.extend([limited, HostEvent::Read { end: 1 }].map(|event| EventRow::host(at, 0, event)));
