@@ -163,8 +163,9 @@ impl<A: Allowance> Shared<A> {
 /// Capacity that an empty buffer keeps: enough for heads of requests and responses, so that these allocate nothing.
 const KEPT: usize = 4 << 10;
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic of the other side leaves a truncated stream, which it is anyway.
+/// Locks, also after a panic of another thread.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic leaves a truncated stream, which it is anyway, or a value that is whole before and after each change.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

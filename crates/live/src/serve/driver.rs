@@ -3,7 +3,7 @@
 
 use super::Listen;
 use super::bell::LoopBell;
-use super::channel::{Bell, Ready};
+use super::channel::{Bell, Ready, lock};
 use super::devices;
 use super::meter::Meter;
 use super::pacing::Pacing;
@@ -17,7 +17,7 @@ use anabranch_units::{Duration, Instant, LinkDirection, PathId};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The largest IP packet.
 const MAX_PACKET: usize = 65_535;
@@ -71,12 +71,12 @@ impl Wakes {
 
     /// Changes the configuration of new connections, and the limits.
     pub(super) fn reconfigure(&self, config: Config, limits: Limits) {
-        *self.changed.lock().unwrap_or_else(PoisonError::into_inner) = Some((config, limits));
+        *lock(&self.changed) = Some((config, limits));
         self.ready.bell().ring();
     }
 
     fn take_changed(&self) -> Option<(Config, Limits)> {
-        self.changed.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.changed).take()
     }
 
     /// Takes the connections that became ready since the last call.
@@ -310,7 +310,7 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
             segments: *segments,
             subflows: *subflows,
         });
-        let pacing = self.pacing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let pacing = lock(&self.pacing).clone();
         let status = Status {
             uptime: std::time::Duration::from_nanos(now.as_nanos()),
             counters: self.server.counters(),

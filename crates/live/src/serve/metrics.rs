@@ -4,6 +4,7 @@
 //! suffix `_total`, and a scraper that asks for 0.0.4 takes the counter for an untyped metric.
 
 use super::Options;
+use super::channel::lock;
 use super::pacing::PacingCounts;
 use super::status::{Board, PathStatus, Process, Status};
 use anabranch_stack::external::DecisionTimes;
@@ -15,7 +16,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::fmt::{Display, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
 
@@ -58,7 +59,7 @@ impl Shown {
 
     /// The options were changed.
     pub(super) fn update(&self, options: &Options) {
-        *self.names.lock().unwrap_or_else(PoisonError::into_inner) = Names::of(options);
+        *lock(&self.names) = Names::of(options);
     }
 }
 
@@ -152,7 +153,7 @@ fn escaped(text: &str) -> String {
 fn page(shown: &Shown, status: &Status, process: Process) -> String {
     let mut page = Page(String::with_capacity(8 << 10));
     page.family("anabranch_info", Kind::Gauge, "Always 1; the labels say how the server works.");
-    let names = shown.names.lock().unwrap_or_else(PoisonError::into_inner);
+    let names = lock(&shown.names);
     let labels = [
         ("version", env!("CARGO_PKG_VERSION")),
         ("scheduler", &names.scheduler),

@@ -4,7 +4,7 @@
 //! of its own clock. A decision may change the caps of other connections: these are polled, as if their tasks had something.
 
 use super::bell::LoopBell;
-use super::channel::Ready;
+use super::channel::{Ready, lock};
 use crate::ConnectionId;
 use anabranch_units::{Bandwidth, Instant};
 use hyper::HeaderMap;
@@ -13,7 +13,7 @@ use std::fmt::Debug;
 use std::mem::take;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// A larger MPD is not looked at.
 pub(super) const MOST_MPD: u64 = 8 << 20;
@@ -96,10 +96,6 @@ pub struct PacingCounts {
     pub presentations: u64,
     /// MPDs that were asked for and cannot be used.
     pub unusable: u64,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The pacing of a server.

@@ -1,6 +1,7 @@
 //! A running server and its control.
 
 use super::access::{AccessLog, Log};
+use super::channel::lock;
 use super::devices;
 use super::driver::{Driver, Order, Port, Wakes};
 use super::front::{self, Orders, Version};
@@ -18,7 +19,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -84,7 +85,7 @@ impl Serving {
     /// Nothing has changed then.
     pub fn reload(&self, options: Options) -> Result<(), ServeError> {
         options.check()?;
-        let mut current = self.options.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = lock(&self.options);
         if let Some(name) = current.fixed(&options) {
             return Err(ServeError::Fixed(name));
         }
@@ -104,7 +105,7 @@ impl Serving {
 
     /// New connections get the pacing of these options. One of the same name goes on, with the viewers that it knows.
     fn repace(&self, options: &Options) {
-        let mut pacing = self.pacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pacing = lock(&self.pacing);
         let wanted = pacing_of(options).map(|wanted| wanted.name().to_owned());
         if pacing.as_ref().map(|present| present.name().to_owned()) != wanted {
             *pacing = pacing_of(options).map(|wanted| Pacing::new(wanted.clone(), self.wakes.ready.clone()));
@@ -230,7 +231,7 @@ fn prepare(options: &Options, board: Arc<Board>, meter: &Meter) -> Result<Prepar
     let open = move |opened| {
         let room = Room::new(of_all.clone(), for_rooms.clone());
         let asking = if for_files.load(Ordering::Relaxed) { Asking::WithRequest } else { Asking::WithAnything };
-        let pacing = of_new.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let pacing = lock(&of_new).clone();
         let (application, stream) = stream::pair(opened, asking, room, paths, &ready, pacing.as_ref());
         // Without a receiver the stream is dropped, which aborts the connection.
         let _ = sender.send(stream);

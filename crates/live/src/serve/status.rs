@@ -1,11 +1,12 @@
 //! Status of a server, published by the loop once a second for the metrics page and the status line.
 
+use super::channel::lock;
 use super::pacing::PacingCounts;
 use crate::Counters;
 use crate::server::{Gauges, PathCounters};
 use anabranch_stack::external::DecisionTimes;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// A number of IP packets and their bytes.
@@ -70,11 +71,11 @@ pub(super) struct Board(Mutex<Status>);
 
 impl Board {
     pub(super) fn publish(&self, status: Status) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = status;
+        *lock(&self.0) = status;
     }
 
     pub(super) fn read(&self) -> Status {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 }
 
