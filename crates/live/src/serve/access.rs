@@ -1,5 +1,6 @@
 //! The access log: a line for each response, or for each connection that was passed to an origin.
 
+use super::channel::lock;
 use super::dates::http_date;
 use super::pacing::Announcements;
 use anabranch_units::Bandwidth;
@@ -12,7 +13,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Form of the lines.
@@ -178,7 +179,7 @@ impl Ledger {
         if self.waiting.load(Ordering::Acquire) == 0 {
             return;
         }
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.records);
         let written = self.written.load(Ordering::Acquire);
         for (end, _) in &mut waiting.records {
             end.get_or_insert(written);
@@ -191,14 +192,14 @@ impl Ledger {
         self.subflows.fetch_max(subflows, Ordering::Relaxed);
         self.acked.store(acked, Ordering::Release);
         if self.waiting.load(Ordering::Acquire) > 0 {
-            self.write_acknowledged(self.lock());
+            self.write_acknowledged(lock(&self.records));
         }
     }
 
     /// The connection has ended; what is not acknowledged will not be.
     pub(super) fn close(&self) {
         let records = {
-            let mut waiting = self.lock();
+            let mut waiting = lock(&self.records);
             waiting.closed = true;
             std::mem::take(&mut waiting.records)
         };
@@ -209,7 +210,7 @@ impl Ledger {
     /// offset of its end is known at the next flush.
     fn keep(&self, mut record: Record) {
         let end = record.written.then(|| self.written.load(Ordering::Acquire));
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.records);
         if waiting.closed || end.is_some_and(|end| end <= self.acked.load(Ordering::Acquire)) {
             drop(waiting);
             if end.is_some_and(|end| end <= self.acked.load(Ordering::Acquire)) {
@@ -232,10 +233,6 @@ impl Ledger {
             record.acknowledged();
             record.write();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn now(&self) -> Vec<[u64; 2]> {
@@ -280,7 +277,7 @@ struct Entry {
     acknowledged: Option<Duration>,
     /// The most subflows that the connection has had at a time.
     subflows: usize,
-    /// The cap of the connection's rate at the response's end, bit/s.
+    /// The cap of the connection's rate with which the response was sent, bit/s.
     pace_bps: Option<u64>,
     /// Payload sent on each path meanwhile, and how much of it was retransmitted.
     paths: Vec<[u64; 2]>,
@@ -607,6 +604,26 @@ mod tests {
         let seen: Vec<_> = lines.iter().map(|line| (line["sent_bytes"].as_u64(), line["complete"].as_bool())).collect();
         assert_eq!(seen, [(Some(0), Some(false)), (Some(10), Some(true)), (Some(30), Some(true))]);
         assert!(lines.iter().all(|line| line["acknowledged_s"].is_null()));
+    }
+
+    #[test]
+    fn a_line_has_the_pace_with_which_its_response_was_sent() {
+        let (file, ledger) = (File::new("paced"), Ledger::new(1));
+        let visitor = file.visitor(&ledger);
+        ledger.paced(Some(Bandwidth::from_mbps(3)));
+        ledger.wrote(1000);
+        response(&visitor, 1000);
+        ledger.flushed();
+        // The pacer takes the response as over before its last bytes are acknowledged.
+        ledger.paced(None);
+        ledger.progress(1000, 1);
+        assert_eq!(file.lines(1)[0]["pace_bps"].as_u64(), Some(3_000_000));
+        ledger.paced(None);
+        response(&visitor, 10);
+        ledger.wrote(10);
+        ledger.flushed();
+        ledger.progress(1010, 1);
+        assert!(file.lines(2)[1]["pace_bps"].is_null());
     }
 
     #[test]
