@@ -218,10 +218,8 @@ def _verdict(found: Explanation) -> str:
     if first is None:
         return "No fault found: no cause has more than in runs without a fault."
     # The largest part comes first.
-    mine = [part for part in of_outages(found.parts) if part.cause == first]
-    if not mine:
-        return f"Look first at this: {causes.phrase(first, None)}."
-    return f"Look first at {mine[0].path}: {causes.phrase(first, mine[0].by)}."
+    largest = next(part for part in of_outages(found.parts) if part.cause == first)
+    return f"Look first at {largest.path}: {causes.phrase(first, largest.by)}."
 
 
 def _shares(useful: float, parts: list[tuple[float, str, str]]) -> list[str]:

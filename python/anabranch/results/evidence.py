@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -302,7 +301,9 @@ def _streams(captured: Packets) -> list[Integers]:
     return sequence.streams_of(captured, np.arange(len(captured.time_s)))
 
 
-def _segments(subflow: sequence.Subflow, duplicates: Integers) -> tuple[Any, ...]:
+def _segments(
+    subflow: sequence.Subflow, duplicates: Integers
+) -> tuple[Array, Array, Integers, Mask, Array, Array, Mask]:
     """Of new segments, the attributes of `PathEvidence` from `sent_s` to `doubled`."""
     is_again = subflow.kinds == sequence.KINDS.index(sequence.RETRANSMISSION)
     new, again = np.flatnonzero(~is_again), np.flatnonzero(is_again)
@@ -322,7 +323,7 @@ def _segments(subflow: sequence.Subflow, duplicates: Integers) -> tuple[Any, ...
 def _closed(subflow: sequence.Subflow, others: Sequence[sequence.Subflow]) -> Array:
     """When a subflow ended, for each new segment; infinite unless another one of the path begins later."""
     last = max(float(subflow.sent_s.max(initial=-np.inf)), float(subflow.acknowledged_s.max(initial=-np.inf)))
-    is_followed = any(each.sent_s.min(initial=np.inf) < np.inf and each.sent_s.min() > last for each in others)
+    is_followed = any(last < each.sent_s.min(initial=np.inf) < np.inf for each in others)
     new = subflow.kinds != sequence.KINDS.index(sequence.RETRANSMISSION)
     return np.full(np.count_nonzero(new), last if is_followed else np.inf)
 

@@ -334,10 +334,6 @@ class PathAccount:
             return "loss-queue"
         return "reordering" if path.reorders else "loss-random"
 
-    def _flight_at(self, time_s: float) -> float:
-        """What was on its way in the slice before an instant."""
-        return float(self.flight[max(int(np.searchsorted(self.at, time_s)) - 1, 0)])
-
     def _unwritten(self) -> Mask:
         """All that was sent had arrived, and more of the response was to come: the application wrote nothing."""
         sent, acknowledged = self._at(self.flow.sent, 0.0), self._at(self.flow.acknowledged, 0.0)

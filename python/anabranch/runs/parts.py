@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+_OUTAGE, _OF_OUTAGE = "link-down", "loss-outage"
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -38,6 +40,3 @@ def of_outages(parts: Sequence[Part]) -> list[Part]:
     if all(part.cause != _OUTAGE for part in parts):
         return list(parts)
     return [replace(part, cause=_OUTAGE) if part.cause == _OF_OUTAGE else part for part in parts]
-
-
-_OUTAGE, _OF_OUTAGE = "link-down", "loss-outage"

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from anabranch.runs.parts import Part
     from anabranch.runs.trials import WhatIf
 
+_UNEXPLAINED = "unexplained"
+
 _EVERY_RUN_HAS = frozenset(
     ("request", "start-up", "window", "loss-queue", "idle-decay", "last-bytes", "scheduler", "not-joined")
 )
@@ -82,6 +84,3 @@ def first_cause(parts: Sequence[Part], what_if: WhatIf | None) -> str | None:
         for cause, gain in gains.items() if most > 0.0 else ():
             scores[cause] = scores.get(cause, 0.0) + gain / most
     return max((cause for cause in scores if cause in large), key=lambda cause: scores[cause], default=None)
-
-
-_UNEXPLAINED = "unexplained"
