@@ -1,7 +1,8 @@
-"""Does a server that paces its responses make real players calm and equal? The runs, and a table."""
+"""Does a server that paces its responses make real players calm and equal? The runs, and two tables."""
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from anabranch.experiments import formats
@@ -16,6 +17,7 @@ LEVELS_CMCD = "the same, and players send CMCD"
 SERVERS = (NGINX, OFF, LEVELS, LEVELS_CMCD)
 SEEDS = 3
 BITRATE, QOE = "mean_bitrate_bps", "qoe_linear_per_segment"
+SIMULATED = ("simulation, LIA", "simulation, LIA, `levels`")
 SEEN = ("switches", BITRATE, "stalls", "stall_s", "startup_s", QOE)
 """The metrics that a run keeps of each viewer."""
 
@@ -33,35 +35,47 @@ def jain(values: list[float]) -> float:
     return sum(values) ** 2 / (len(values) * sum(value * value for value in values))
 
 
-def _mean(rows: list[Row], of: str, digits: int) -> str:
-    """The mean over the runs with its interval, of what each viewer saw."""
-    return formats.interval([statistics.fmean(row[of]) for row in rows], digits)
+def _quality(runs: Sequence[Mapping[str, Any]], *, compete: bool = True) -> list[str]:
+    """What viewers saw. Each run has a list of every metric, and counts with the mean over its viewers.
+
+    Args:
+        runs: The runs.
+        compete: Whether several viewers compete, whose bitrates may be unequal.
+    """
+
+    def mean(of: str, digits: int, unit: float = 1.0) -> str:
+        return formats.interval([statistics.fmean(run[of]) / unit for run in runs], digits)
+
+    return [
+        mean("switches", 1),
+        formats.interval([jain(run[BITRATE]) for run in runs], 3) if compete else "one viewer",
+        # Linear QoE counts in kb/s.
+        mean(QOE, 2, 1e3),
+        mean(BITRATE, 2, 1e6),
+        mean("stalls", 2),
+        mean("startup_s", 2),
+    ]
 
 
 def _row(case: str, server: str, rows: list[Row]) -> list[str]:
-    fair = [jain(row[BITRATE]) for row in rows]
-    # Linear QoE counts in kb/s.
-    qoe, bitrates = ([statistics.fmean(row[of]) / unit for row in rows] for of, unit in ((QOE, 1e3), (BITRATE, 1e6)))
     loads = sorted({row["load"] for row in rows})
     curl = [row["curl_mbps"] for row in rows] if case == BESIDE_CURL else []
     return [
         case,
         server,
         str(len(rows)),
-        _mean(rows, "switches", 1),
-        formats.interval(fair, 3) if case == FOUR else "one viewer",
-        formats.interval(qoe, 2),
-        formats.interval(bitrates, 2),
-        _mean(rows, "stalls", 2),
-        _mean(rows, "startup_s", 2),
+        *_quality(rows, compete=case == FOUR),
         formats.interval(curl, 2) if curl else "",
         f"{loads[0]} to {loads[-1]}" if len(loads) > 1 else f"{loads[0]}",
     ]
 
 
+_QUALITY = ("switches", "Jain", "QoE, Mb/s", "bitrate, Mb/s", "stalls", "start-up, s")
+
+
 @table("viewers", "Real players, without and with pacing", texts=2)
 def viewers(study: Study) -> Filled:
-    """Means over the runs; each run counts with the mean over its viewers."""
+    """Means over the runs."""
     found = study.sessions(["runs"])
     filled = []
     for case in CASES:
@@ -69,5 +83,18 @@ def viewers(study: Study) -> Filled:
             rows = [row for row in found if (row["case"], row["server"]) == (case, server)]
             if rows:
                 filled.append(_row(case, server, rows))
-    about = ("case", "server", "runs", "switches", "Jain", "QoE, Mb/s", "bitrate, Mb/s", "stalls", "start-up, s")
-    return (*about, "curl, Mb/s", "load"), filled
+    return ("case", "server", "runs", *_QUALITY, "curl, Mb/s", "load"), filled
+
+
+@table("simulated", "The same four viewers in simulation", texts=1)
+def simulated(study: Study) -> Filled:
+    """Means over the seeds."""
+    filled = []
+    for server in SIMULATED:
+        runs: dict[int, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+        for row in study.sessions(["simulated"]):
+            if row["server"] == server:
+                for name in SEEN:
+                    runs[row["seed"]][name].append(row[name])
+        filled.append([server, str(len(runs)), *_quality(list(runs.values()))])
+    return ("server", "runs", *_QUALITY), filled
