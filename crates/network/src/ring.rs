@@ -21,11 +21,20 @@ pub(crate) struct Ring<P> {
     slots: VecDeque<Slot<P>>,
     /// Number of propagating packets: the position of the first of the others.
     propagating: usize,
+    /// When the first of them arrives; [`Instant::FAR_FUTURE`] if there is none. It is asked for several times per packet.
+    next_arrival: Instant,
+    /// When the last of all that ever propagated arrives: a packet that arrives no earlier overtakes none.
+    last_arrival: Instant,
 }
 
 impl<P> Ring<P> {
     pub(crate) fn new() -> Self {
-        Ring { slots: VecDeque::new(), propagating: 0 }
+        Ring {
+            slots: VecDeque::new(),
+            propagating: 0,
+            next_arrival: Instant::FAR_FUTURE,
+            last_arrival: Instant::ZERO,
+        }
     }
 
     /// Every packet.
@@ -51,8 +60,11 @@ impl<P> Ring<P> {
         let head = self.propagating;
         self.slots[head].time = arrival;
         self.propagating += 1;
-        if head > 0 && self.slots[head - 1].time > arrival {
+        self.next_arrival = self.next_arrival.min(arrival);
+        if arrival < self.last_arrival {
             self.overtake(head);
+        } else {
+            self.last_arrival = arrival;
         }
     }
 
@@ -75,20 +87,22 @@ impl<P> Ring<P> {
     /// When the next packet arrives; [`Instant::FAR_FUTURE`] if none propagates.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Instant {
-        if self.propagating == 0 { Instant::FAR_FUTURE } else { self.slots[0].time }
+        self.next_arrival
     }
 
     /// The next packet, if it has arrived by `now`.
     #[inline]
     pub(crate) fn peek(&self, now: Instant) -> Option<&P> {
-        if self.next_arrival() > now { None } else { self.slots.front().map(|slot| &slot.packet) }
+        if self.next_arrival > now { None } else { self.slots.front().map(|slot| &slot.packet) }
     }
 
     /// Removes the next packet to arrive, if one propagates.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<P> {
         self.propagating = self.propagating.checked_sub(1)?;
-        self.slots.pop_front().map(|slot| slot.packet)
+        let first = self.slots.pop_front()?;
+        self.next_arrival = if self.propagating == 0 { Instant::FAR_FUTURE } else { self.slots[0].time };
+        Some(first.packet)
     }
 
     /// Moves the packet in this slot before all that arrive later.
