@@ -157,6 +157,12 @@ impl<P: Packet> Direction<P> {
         self.packets.peek(now)
     }
 
+    /// The packet that [`peek_delivery`](Self::peek_delivery) returned.
+    #[inline]
+    pub fn arrived(&self) -> Option<&P> {
+        self.packets.first()
+    }
+
     /// Removes the packet that [`peek_delivery`](Self::peek_delivery) returned; there must be one.
     #[inline]
     pub fn remove_delivery(&mut self) {

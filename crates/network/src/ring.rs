@@ -93,7 +93,13 @@ impl<P> Ring<P> {
     /// The next packet, if it has arrived by `now`.
     #[inline]
     pub(crate) fn peek(&self, now: Instant) -> Option<&P> {
-        if self.next_arrival > now { None } else { self.slots.front().map(|slot| &slot.packet) }
+        if self.next_arrival > now { None } else { self.first() }
+    }
+
+    /// The packet in the first slot: the next to arrive, if one propagates.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<&P> {
+        self.slots.front().map(|slot| &slot.packet)
     }
 
     /// Removes the next packet to arrive, if one propagates.

@@ -156,7 +156,7 @@ impl Network {
         while let Some(packet) = self.links[at].link.peek_delivery(now) {
             let hops = self.routes[packet.path.index()].links.up.len();
             if usize::from(packet.hop) + 1 == hops {
-                return self.links[at].link.peek_delivery(now);
+                return self.links[at].link.arrived();
             }
             if let Some(mut packet) = self.links[at].link.poll_delivery(now) {
                 packet.hop += 1;
