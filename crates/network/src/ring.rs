@@ -29,12 +29,7 @@ pub(crate) struct Ring<P> {
 
 impl<P> Ring<P> {
     pub(crate) fn new() -> Self {
-        Ring {
-            slots: VecDeque::new(),
-            propagating: 0,
-            next_arrival: Instant::FAR_FUTURE,
-            last_arrival: Instant::ZERO,
-        }
+        Ring { slots: VecDeque::new(), propagating: 0, next_arrival: Instant::FAR_FUTURE, last_arrival: Instant::ZERO }
     }
 
     /// Every packet.

@@ -220,6 +220,7 @@ impl Scheduler for OwnScheduler {
             flight: if self.watches_flight { FlightList::WithoutNewData } else { FlightList::Never },
             silence: self.silence.is_some(),
             sending: self.on_sent.is_some(),
+            explains: false,
         }
     }
 

@@ -158,8 +158,11 @@ impl Connection {
     }
 
     /// Emits the reason of the scheduler's latest decision, if it has one to give.
+    #[inline]
     pub(super) fn explain(&mut self, now: Instant) {
-        if let Some(forecast) = self.scheduler.explanation() {
+        let explains = self.foresight.services.explains;
+        debug_assert!(explains || self.scheduler.explanation().is_none(), "an explanation that nobody asked for");
+        if explains && let Some(forecast) = self.scheduler.explanation() {
             self.log.emit(now, TransportEvent::Forecast(forecast));
         }
     }

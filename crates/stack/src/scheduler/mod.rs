@@ -330,12 +330,14 @@ pub struct Services {
     pub silence: bool,
     /// Whether [`Scheduler::on_sent`] is called.
     pub sending: bool,
+    /// Whether [`Scheduler::explanation`] is asked.
+    pub explains: bool,
 }
 
 impl Services {
     /// Decisions about new data alone.
     pub const NONE: Services =
-        Services { duplicates: false, flight: FlightList::Never, silence: false, sending: false };
+        Services { duplicates: false, flight: FlightList::Never, silence: false, sending: false, explains: false };
 }
 
 /// When a scheduler gets the list of what is in flight.
@@ -369,7 +371,7 @@ pub trait Scheduler: fmt::Debug + Send {
         Silence::default()
     }
 
-    /// The reason of the latest decision, if it is worth an event; asked after each one.
+    /// The reason of the latest decision, if it is worth an event; asked after each one, if [`Services::explains`] says so.
     fn explanation(&mut self) -> Option<Forecast> {
         None
     }

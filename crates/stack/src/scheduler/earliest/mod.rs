@@ -241,7 +241,8 @@ impl Scheduler for Earliest {
 
     fn services(&self) -> Services {
         let flight = if self.parts.copies { FlightList::WithoutNewData } else { FlightList::Never };
-        Services { duplicates: self.parts.copies, flight, silence: self.parts.failover, sending: true }
+        let (duplicates, silence) = (self.parts.copies, self.parts.failover);
+        Services { duplicates, flight, silence, sending: true, explains: true }
     }
 
     fn on_sent(&mut self, sent: &Sent, subflow: &SubflowView) {
