@@ -418,10 +418,10 @@ impl Connection {
             if let Some(interval) = self.config.withheld_interval
                 && self.withholds(&choice, interval)
             {
-                self.withhold(now, choice);
+                self.withhold(now, &choice);
                 continue;
             }
-            if !send(self.carry_out(now, choice)) {
+            if !send(self.carry_out(now, &choice)) {
                 return;
             }
             self.waits.paced_until = Deadline::NEVER;

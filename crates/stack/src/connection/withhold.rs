@@ -32,8 +32,8 @@ impl Connection {
 
     /// Records the chosen data as sent, and keeps it here. Events and schedulers learn of it now; when it leaves, they do not.
     #[cold]
-    pub(super) fn withhold(&mut self, now: Instant, choice: NextSegment) {
-        let NextSegment::Data { at, .. } = choice else { return };
+    pub(super) fn withhold(&mut self, now: Instant, choice: &NextSegment) {
+        let NextSegment::Data { at, .. } = *choice else { return };
         let start = self.subflows[at].sender.next();
         drop(self.carry_out(now, choice));
         self.subflows[at].sender.withhold(start);
