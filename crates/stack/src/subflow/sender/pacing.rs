@@ -74,7 +74,8 @@ impl Sender {
         }
         let cwnd = self.window.cwnd.floor();
         let room = cwnd.saturating_sub(self.board.in_flight());
-        let burst = self.burst_packets(full.max(1));
+        // Less room than for the smallest burst is less than any, and as much as any takes of it.
+        let burst = if u64::from(room) < LEAST_BURST { LEAST_BURST } else { self.burst_packets(full.max(1)) };
         let full = u64::from(full.max(1));
         let calm = matches!(self.phase, Phase::Open | Phase::Disorder);
         let busy = now.since(self.last_sent_at) <= BURST_TIME;
