@@ -71,22 +71,20 @@ fn no_candidate(scheduler: &dyn Scheduler, decision: Decision) -> ! {
 }
 
 impl Connection {
-    /// Whether there may be something to send. If not, [`Connection::choose`] finds nothing and changes nothing, which takes longer:
-    /// an end that receives has nothing to send after most segments. A test compares.
+    /// Whether there is nothing to send but acknowledgments, as mostly at an end that receives.
     #[inline]
-    pub(super) fn may_send(&mut self, now: Instant) -> bool {
-        if is_off() {
-            return true;
-        }
+    pub(super) fn only_acknowledges(&mut self) -> bool {
         let business = self.subflows.business();
         let at_subflows = business.attention.union(business.in_flight).union(business.queued);
-        !at_subflows.is_empty()
-            || !self.outgoing.is_idle()
-            || self.outgoing.exhausted()
-            || !self.subflows.owing(now).is_empty()
+        at_subflows.is_empty() && self.outgoing.is_idle() && !self.outgoing.exhausted()
     }
 
+    #[inline]
     pub(super) fn choose(&mut self, now: Instant) -> Option<NextSegment> {
+        // The other choices would find nothing and change nothing, which takes longer. A test compares.
+        if !is_off() && self.only_acknowledges() {
+            return self.choose_acknowledgment(now);
+        }
         self.choose_control(now)
             .or_else(|| self.choose_first_acknowledgment(now))
             .or_else(|| self.choose_data(now))
@@ -512,6 +510,9 @@ impl Connection {
     fn choose_acknowledgment(&mut self, now: Instant) -> Option<NextSegment> {
         let owing = self.subflows.owing(now);
         let concerned = owing.union(self.subflows.business().attention);
+        if concerned.is_empty() {
+            return None;
+        }
         let wants = |at: &usize| {
             let subflow = &self.subflows[*at];
             let signals = || !subflow.errands.signals.is_empty() && self.may_signal(*at);

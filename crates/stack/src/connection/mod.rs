@@ -406,9 +406,7 @@ impl Connection {
             }
         }
         self.waits.paced_until = Deadline::NEVER;
-        while self.may_send(now)
-            && let Some(choice) = self.choose(now)
-        {
+        while let Some(choice) = self.choose(now) {
             if let NextSegment::Data { at, chunk, source } = choice
                 && self.queues(source)
             {
