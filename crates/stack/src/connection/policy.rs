@@ -1,6 +1,7 @@
 //! Applies the path policy: which subflows may carry new data, where the data of the others goes, and MP_PRIO to the
 //! peer.
 
+use super::deadline::Deadline;
 use super::{Connection, Mode};
 use crate::scheduler::SubflowSet;
 use anabranch_events::TransportEvent;
@@ -14,6 +15,7 @@ impl Connection {
             return;
         }
         let allowed = self.path_policy.decide(now, self.subflows.views());
+        self.waits.policy_until = self.path_policy.poll_timeout().into();
         let none_allowed = (0..self.subflows.len()).all(|at| !allowed.contains(at));
         debug_assert!(!none_allowed, "{:?} forbids every subflow", self.path_policy);
         if none_allowed {
@@ -43,10 +45,15 @@ impl Connection {
     }
 
     /// When to ask the policy again; while no data moves it has nothing to measure.
-    pub(super) fn policy_deadline(&self) -> Option<Instant> {
+    #[inline]
+    pub(super) fn policy_deadline(&self) -> Deadline {
+        if self.waits.policy_until.runs() && self.policy_measures() { self.waits.policy_until } else { Deadline::NEVER }
+    }
+
+    fn policy_measures(&self) -> bool {
         let moving = self.outgoing.next > self.outgoing.unacked() || self.outgoing.unsent() > 0;
         let asks = moving && self.mode() == Mode::Multipath && self.established && !self.closed;
         // Without a subflow the policy has no input, and its timeout would stay in the past.
-        if asks && !self.subflows.is_empty() { self.path_policy.poll_timeout() } else { None }
+        asks && !self.subflows.is_empty()
     }
 }

@@ -16,6 +16,8 @@ pub(super) struct Waits {
     pub window_limited: bool,
     pub scheduler_waiting: bool,
     pub scheduler_until: Deadline,
+    /// When the path policy wants to be asked again while data moves, as of its last decision.
+    pub policy_until: Deadline,
     /// The subflow that is being given data, whose queue begins to leave when another one gets data or there is no more.
     pub filling: Option<SubflowId>,
     /// A subflow has room, but its pacing does not allow the next packet before this time.

@@ -145,7 +145,7 @@ impl Connection {
     fn deadline(&self, timer: Timer) -> Deadline {
         match timer {
             Timer::Progress => self.progress.deadline,
-            Timer::Policy => self.policy_deadline().into(),
+            Timer::Policy => self.policy_deadline(),
             Timer::Scheduler => self.waits.scheduler_until,
             Timer::Silence => self.foresight.until,
             Timer::Close => self.progress.close_at,

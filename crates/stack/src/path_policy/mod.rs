@@ -42,7 +42,7 @@ pub trait PathPolicy: fmt::Debug + Send {
     /// subflow opened or closed. A policy should never forbid all of them; a connection ignores such a decision.
     fn decide(&mut self, now: Instant, subflows: &[SubflowView]) -> SubflowSet;
 
-    /// When to decide again; `None` if only changes of the subflows matter.
+    /// When to decide again, which only a decision changes; `None` if only changes of the subflows matter.
     fn poll_timeout(&self) -> Option<Instant>;
 
     /// Whether to ask the peer, by MP_PRIO, not to send on subflows that are not allowed.
