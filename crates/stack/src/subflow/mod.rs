@@ -262,7 +262,7 @@ impl Subflow {
     pub fn deadline(&self) -> Instant {
         let or_never = |at: Option<Instant>| at.unwrap_or(Instant::FAR_FUTURE);
         let sender = or_never(self.sender.deadline());
-        or_never(self.handshake.due).min(sender).min(or_never(self.receiver.deadline()))
+        or_never(self.handshake.due).min(sender).min(self.receiver.deadline())
     }
 
     /// Whether the retransmissions of the handshake are used up.

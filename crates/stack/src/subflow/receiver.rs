@@ -46,13 +46,25 @@ impl Note for Arrival {
     }
 }
 
-/// When to acknowledge.
+/// When an acknowledgment is due. As one number, because it is looked at several times per packet, mostly to be compared with the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pending {
-    Nothing,
-    /// A packet waits for a second one, or for the timer.
-    Delayed(Instant),
-    Now,
+struct AckDue(Instant);
+
+impl AckDue {
+    /// Nothing is to be acknowledged.
+    const NEVER: AckDue = AckDue(Instant::FAR_FUTURE);
+    /// At once.
+    const NOW: AckDue = AckDue(Instant::ZERO);
+
+    /// At this time, or sooner if it is due before.
+    fn by(self, time: Instant) -> Self {
+        AckDue(self.0.min(time))
+    }
+
+    /// Whether a packet waits for a second one, or for the timer.
+    fn is_delayed(self) -> bool {
+        self != AckDue::NEVER && self != AckDue::NOW
+    }
 }
 
 /// See the module's description.
@@ -69,7 +81,7 @@ pub(crate) struct Receiver {
     duplicate: Option<(u64, u64)>,
     /// Old data that was answered at once since this time.
     old_answered: (Instant, u32),
-    pending: Pending,
+    due: AckDue,
     /// `next` when the last acknowledgment was sent.
     last_acknowledged: u64,
     /// The largest packet seen lately: what counts as a full one.
@@ -106,7 +118,7 @@ impl Receiver {
             blocks: Vec::with_capacity(4),
             duplicate: None,
             old_answered: (Instant::ZERO, 0),
-            pending: Pending::Nothing,
+            due: AckDue::NEVER,
             last_acknowledged: 0,
             full_size: 536,
             quick_acks: 0,
@@ -349,11 +361,7 @@ impl Receiver {
             return self.acknowledge_now();
         }
         let wait = if rtt.is_zero() { Duration::ZERO } else { (rtt / COMPRESSION_SHARE).min(MAX_COMPRESSION) };
-        match self.pending {
-            Pending::Now => {}
-            Pending::Delayed(at) => self.pending = Pending::Delayed(at.min(now + wait)),
-            Pending::Nothing => self.pending = Pending::Delayed(now + wait),
-        }
+        self.due = self.due.by(now + wait);
     }
 
     fn on_in_order(&mut self, now: Instant, end: u64, hole_open: bool) {
@@ -361,8 +369,8 @@ impl Receiver {
         let unacknowledged = end - self.last_acknowledged;
         if hole_open || self.quick_acks > 0 || unacknowledged > u64::from(self.full_size) {
             self.acknowledge_now();
-        } else if self.pending == Pending::Nothing {
-            self.pending = Pending::Delayed(now + self.delay);
+        } else if self.due == AckDue::NEVER {
+            self.due = AckDue(now + self.delay);
         }
     }
 
@@ -388,7 +396,7 @@ impl Receiver {
 
     /// Whether to acknowledge now if the application has read everything: data with PSH (Linux's `tcp_cleanup_rbuf`).
     pub fn acknowledges_when_drained(&self) -> bool {
-        self.pushed && self.compressed == 0 && matches!(self.pending, Pending::Delayed(_))
+        self.pushed && self.compressed == 0 && self.due.is_delayed()
     }
 
     /// Linux's `tcp_event_data_recv`, for every packet before [`on_data`](Self::on_data): the delay follows the gaps
@@ -423,7 +431,7 @@ impl Receiver {
     }
 
     pub fn acknowledge_now(&mut self) {
-        self.pending = Pending::Now;
+        self.due = AckDue::NOW;
     }
 
     /// Whether an acknowledgment has anything to report beside the data in order.
@@ -433,24 +441,17 @@ impl Receiver {
 
     /// Whether an acknowledgment must be sent, now or later.
     pub fn owes_ack(&self) -> bool {
-        self.pending != Pending::Nothing
+        self.due != AckDue::NEVER
     }
 
     /// Whether an acknowledgment must be sent now.
     pub fn wants_ack(&self, now: Instant) -> bool {
-        match self.pending {
-            Pending::Nothing => false,
-            Pending::Delayed(at) => at <= now,
-            Pending::Now => true,
-        }
+        self.due.0 <= now
     }
 
-    /// When a delayed acknowledgment must be sent; `None` if none is pending.
-    pub fn deadline(&self) -> Option<Instant> {
-        match self.pending {
-            Pending::Delayed(at) => Some(at),
-            Pending::Nothing | Pending::Now => None,
-        }
+    /// When a delayed acknowledgment must be sent; [`Instant::FAR_FUTURE`] if none is pending.
+    pub fn deadline(&self) -> Instant {
+        if self.due == AckDue::NOW { Instant::FAR_FUTURE } else { self.due.0 }
     }
 
     /// A segment is sent, and with it the acknowledgment and a `window`. The SACK blocks go to `report`, most urgent first; it
@@ -468,11 +469,12 @@ impl Receiver {
         }
         self.last_acknowledged = self.next;
         self.pushed = false;
-        match std::mem::replace(&mut self.pending, Pending::Nothing) {
+        let due = std::mem::replace(&mut self.due, AckDue::NEVER);
+        if due.is_delayed() && due.0 <= now && self.compressed == 0 {
             // The sender's next packet would have come in time for a longer delay (Linux: "delayed ACK missed").
-            Pending::Delayed(at) if at <= now && self.compressed == 0 => self.delay = (self.delay * 2).min(MAX_DELAY),
-            Pending::Delayed(_) | Pending::Now => self.use_quick_ack(),
-            Pending::Nothing => {}
+            self.delay = (self.delay * 2).min(MAX_DELAY);
+        } else if due != AckDue::NEVER {
+            self.use_quick_ack();
         }
         self.compressed = 0;
     }
