@@ -173,6 +173,13 @@ def _slower(draw: Draw, links: tuple[str, ...]) -> Keys:
     return {"event": [{"at": f"{at:.2f} s", "link": link, "rate": f"{rates[link] * part:.3f} Mb/s"} for link in links]}
 
 
+def _pause(draw: Draw, what: str) -> Keys:
+    at = draw.random.uniform(1.5, 5.0)
+    until = at + draw.random.uniform(8.0, 15.0)
+    times = ((at, False), (until, True))
+    return {"event": [{"at": f"{time:.2f} s", "session": 0, what: on} for time, on in times]}
+
+
 def _burst_loss(draw: Draw) -> Keys:
     loss = {"kind": "gilbert-elliott", "good_to_bad": _percent(draw, 0.4, 1.2), "bad_to_good": "25 %"}
     return {"link.wifi.loss": loss}
@@ -304,6 +311,8 @@ KINDS: dict[str, Kind] = {
     "a coupled control without a shared bottleneck": _kind("window", ("bulk",), _coupled),
     "a small initial window": _kind("start-up", ("bulk",), lambda d: _short(d)),
     "a window that decays while idle": _kind("idle-decay start-up", ("chunks",), _idle),
+    "a client that stops reading": _kind("reader", _ALL, lambda d: _pause(d, "reads")),
+    "a server that pauses": _kind("application", _ALL, lambda d: _pause(d, "writes")),
     "small files from afar": _kind("request last-bytes", ("chunks",), _far),
     "a slow path carries the last bytes": _kind("last-bytes", ("chunks",), _slow_path),
 }
@@ -429,6 +438,7 @@ def named(fault: Fault, *, what_if: bool) -> Named:
 
 
 OF_CAPTURES = {
+    "reader": "receive-window",
     "shared": "slower-or-shared",
     "link-slow": "slower-or-shared",
     "policy": "scheduler-or-policy",

@@ -70,6 +70,14 @@ PLANTS: dict[str, tuple[set[str], Mapping[str, Any]]] = {
     "a link that became slow": ({"link-slow"}, {"event": [{"at": "4 s", "link": "wifi", "rate": "1 Mb/s"}]}),
     "another connection": ({"shared"}, {"traffic": [{"path": "wifi"}]}),
     "a backup": ({"backup"}, {"path": {"wifi": {"links": ["wifi"]}, "lte": {"links": ["lte"], "backup": True}}}),
+    "a client that stops reading": (
+        {"reader"},
+        {"event": [{"at": "3 s", "session": 0, "reads": False}, {"at": "18 s", "session": 0, "reads": True}]},
+    ),
+    "a server that stops writing": (
+        {"application"},
+        {"event": [{"at": "3 s", "session": 0, "writes": False}, {"at": "18 s", "session": 0, "writes": True}]},
+    ),
     # Half a round trip is the request's, half that of the last bytes.
     "small files": (
         {"request", "last-bytes"},

@@ -97,6 +97,7 @@ def test_what_the_reader_refuses_an_editor_marks(text: str, accepts: Callable[[s
 PLACES = {
     "Transport": (BULK, "transport"),
     "Session": (BULK, "session.0"),
+    "Event": (BULK + '[[event]]\nat = "1 s"\nsession = 0\nreads = false\n', "event.0"),
     "Path": (NETWORK + '[path.p]\nlinks = ["a"]\n[[session]]\n', "path.p"),
     "Traffic": (NETWORK + '[[traffic]]\npath = "a"\n', "traffic.0"),
     "Progressive": (PROGRESSIVE, "session.0.video"),

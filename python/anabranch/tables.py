@@ -783,7 +783,7 @@ class Traffic(TypedDict):
 
 
 class Event(TypedDict):
-    """A change of the network at a given time."""
+    """A change of the network, or of a session's programs, at a given time."""
 
     at: TimeText
     """The time of the event."""
@@ -799,6 +799,16 @@ class Event(TypedDict):
     """
     up: NotRequired[DirectionSpec]
     """A table of changes of the uplink."""
+    session: NotRequired[int]
+    """The position of the `[[session]]` whose programs stop or go on; all viewers of it."""
+    reads: NotRequired[bool]
+    """`false`: from here on the client's program reads nothing from its connection, as if it hung; `true`: it
+    reads again. Playback goes on meanwhile. Simulation only.
+    """
+    writes: NotRequired[bool]
+    """`false`: from here on the server's program writes nothing, also in the middle of a response; what the send
+    buffer has taken is still sent. `true`: it writes again. Simulation only.
+    """
     rate: NotRequired[RateText | Rate]
     """A rate, a token bucket { rate, burst, peak }, a trace { trace, ... } or a synthetic rate { synthetic,
     mean, ... }.

@@ -11,7 +11,8 @@
 //! table of exchanges, and the numbers of the requests, continue.
 //!
 //! Both ends are sans-IO: they act only when their host calls them, on the [`Stream`] passed to them.
-//! Ours: the server answers at once; time to find and open a file is not modelled.
+//! Ours: the server answers at once; time to find and open a file is not modelled. A host may [pause](HttpServer::pause) it, and then
+//! it writes nothing, also in the middle of a response.
 
 use crate::stream::Stream;
 use std::collections::VecDeque;
@@ -298,8 +299,11 @@ pub struct HttpServer {
     /// Number of the message answered last.
     last: Option<usize>,
     finished: bool,
-    /// Bytes written to the stream.
+    /// Bytes of the responses so far.
     written: u64,
+    /// Whether it writes nothing now, and how many bytes of the responses it has yet to write therefore.
+    paused: bool,
+    owed: u64,
     /// Whether the host asks for the answers, and those that it has not taken.
     keeps_answers: bool,
     answers: VecDeque<Answer>,
@@ -316,6 +320,8 @@ impl HttpServer {
             last: None,
             finished: false,
             written: 0,
+            paused: false,
+            owed: 0,
             keeps_answers: false,
             answers: VecDeque::new(),
         }
@@ -331,7 +337,10 @@ impl HttpServer {
             match message {
                 Message::Request(exchange) => {
                     let bytes = exchange.response_header + exchange.body;
-                    stream.write(bytes);
+                    match self.paused {
+                        true => self.owed += bytes,
+                        false => stream.write(bytes),
+                    }
                     self.written += bytes;
                     if self.keeps_answers {
                         self.answers.push_back(Answer { media: exchange.media, bytes, end: self.written });
@@ -344,16 +353,43 @@ impl HttpServer {
             self.read = 0;
             self.next += 1;
         }
-        if stream.is_finished() && !self.finished {
+        if stream.is_finished() && !self.finished && !self.paused {
             self.finished = true;
             stream.finish();
         }
     }
 
+    /// From here on nothing is written; what the send buffer has had no room for is taken back. To be called with the stream of the
+    /// connection, if there is one.
+    pub fn pause(&mut self, stream: Option<&mut dyn Stream>) {
+        self.paused = true;
+        if let Some(stream) = stream {
+            self.owed += stream.withdraw(stream.unbuffered());
+        }
+    }
+
+    /// Everything that was held back is written.
+    pub fn resume(&mut self, stream: Option<&mut dyn Stream>) {
+        self.paused = false;
+        if let Some(stream) = stream {
+            if self.owed > 0 {
+                stream.write(std::mem::take(&mut self.owed));
+            }
+            self.on_readable(stream);
+        }
+    }
+
+    /// Bytes of responses to requests that have arrived which are not written, because of a pause.
+    pub fn owed(&self) -> u64 {
+        self.owed
+    }
+
     /// Withdraws unsent bytes, which is possible only for the last response.
     fn cancel(&mut self, stream: &mut dyn Stream, response: usize) {
         if let Some(exchange) = self.exchanges.at(response).filter(|_| self.last == Some(response)) {
-            let withdrawn = stream.withdraw(exchange.body);
+            let held = exchange.body.min(self.owed);
+            self.owed -= held;
+            let withdrawn = held + stream.withdraw(exchange.body - held);
             self.exchanges.shorten(response, withdrawn);
             self.written -= withdrawn;
         }
@@ -369,14 +405,15 @@ impl HttpServer {
         self.answers.pop_front()
     }
 
-    /// Bytes written to the present stream.
+    /// Bytes of the responses on the present stream so far, those that a pause holds back included.
     pub fn written(&self) -> u64 {
         self.written
     }
 
     /// The client reopened its stream: unanswered requests are dropped.
     pub fn reconnect(&mut self) {
-        (self.next, self.read, self.last, self.written) = (self.exchanges.count(), 0, None, 0);
+        (self.next, self.read, self.last) = (self.exchanges.count(), 0, None);
+        (self.written, self.owed) = (0, 0);
         self.answers.clear();
     }
 

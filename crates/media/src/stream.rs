@@ -14,6 +14,12 @@ pub trait Stream {
     /// Appends bytes for the peer. All of them are accepted: the transport manages the send buffer.
     fn write(&mut self, bytes: u64);
 
+    /// Bytes written for which the send buffer has had no room yet: a program that blocks has not written them. A stream that cannot
+    /// withdraw has none.
+    fn unbuffered(&self) -> u64 {
+        0
+    }
+
     /// Withdraws up to `bytes` of those written last and not yet sent; returns how many. A stream without this ability
     /// withdraws none.
     fn withdraw(&mut self, _bytes: u64) -> u64 {

@@ -122,7 +122,7 @@ fn changes(scenario: &Scenario, of_link: usize, of_path: usize) -> Vec<(Instant,
                 list.extend(changed.into_iter().chain(cut).map(|change| (at, What::Link(change))));
             }
             Action::Path { path, down } if path == of_path => list.push((at, What::Interface(!down))),
-            Action::Link { .. } | Action::Path { .. } => {}
+            Action::Link { .. } | Action::Path { .. } | Action::Session { .. } => {}
         }
     }
     list

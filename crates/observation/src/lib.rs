@@ -26,7 +26,7 @@ mod table;
 #[cfg(test)]
 mod testing;
 
-pub use account::{Account, Cause, Passed};
+pub use account::{Account, Cause, Passed, Written};
 pub use fairness::{Fairness, jain};
 pub use finite::{NotFinite, check as check_finite};
 pub use folds::{

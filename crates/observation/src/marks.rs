@@ -13,6 +13,14 @@ pub(crate) fn marks(scenario: &Scenario, end: Instant) -> Vec<Mark> {
         Action::Path { path, down } => {
             format!("{} interface {}", scenario.paths[*path].name, if *down { "down" } else { "up" })
         }
+        Action::Session { session, reads, writes } => {
+            let client = reads.map(|on| if on { "client reads again" } else { "client stops reading" });
+            let server = writes.map(|on| if on { "server writes again" } else { "server stops writing" });
+            let parts: Vec<&str> = client.into_iter().chain(server).collect();
+            // One session needs no number.
+            let whose = if scenario.sessions.len() == 1 { String::new() } else { format!("session {session}: ") };
+            format!("{whose}{}", parts.join(", "))
+        }
         Action::Link { link, cut, down, up } => {
             let mut parts = Vec::new();
             parts.extend(cut.map(|cut| if cut { "cut" } else { "restored" }.to_string()));

@@ -1,6 +1,6 @@
 //! What one session says, folded into metrics while it is said, and stored only where somebody asked for it.
 
-use crate::account::Account;
+use crate::account::{Account, Written};
 use crate::folds::{
     DashMetrics, DeliveryGaps, Downloads, PathLabel, SenderCounts, SwitchForecast, SwitchPredictor, TransportMetrics,
     TransportReport, ViewerMetrics,
@@ -315,22 +315,23 @@ impl Observer {
         self.rows.is_some() || self.account.is_some()
     }
 
-    /// What the sender is like after a step: what limits each of its paths, how many bytes its application has written, and whether
-    /// all of them were given to subflows. What was said in the step was seen before.
-    pub fn note_sender(&mut self, now: Instant, limits: &[PathLimit], written: u64, all_given: bool) {
+    /// What the sender is like after a step: what limits each of its paths, and what its application has written. What was said in the
+    /// step was seen before.
+    pub fn note_sender(&mut self, now: Instant, limits: &[PathLimit], written: Written) {
         if let Some(account) = &mut self.account {
-            account.note_limits(limits, written, all_given);
+            account.note_limits(limits, written);
         }
         if let Some(rows) = &mut self.rows {
-            rows.application(0, now, written);
+            rows.application(0, now, written.bytes);
             rows.limits(now, limits);
         }
     }
 
-    /// What the receiver is like after a step: how many bytes its application has read, and whether it left any.
-    pub fn note_receiver(&mut self, now: Instant, read: u64, unread: bool) {
+    /// What the receiver is like after a step: how many bytes its application has read, whether it left any, and whether it does not
+    /// read at all.
+    pub fn note_receiver(&mut self, now: Instant, read: u64, unread: bool, paused: bool) {
         if let Some(account) = &mut self.account {
-            account.note_unread(unread);
+            account.note_unread(unread, paused);
         }
         if let Some(rows) = &mut self.rows {
             rows.application(1, now, read);

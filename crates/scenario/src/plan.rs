@@ -165,7 +165,7 @@ impl Planner<'_> {
         at_first.into_iter().any(|link| link.up.hides_mtu() || link.down.hides_mtu())
             || self.scenario.events.iter().any(|event| match event.action(self.scenario) {
                 Action::Link { link, down, up, .. } => links.contains(&link) && (hides(down) || hides(up)),
-                Action::Path { .. } => false,
+                Action::Path { .. } | Action::Session { .. } => false,
             })
     }
 

@@ -39,7 +39,7 @@ fn steps(scenario: &Scenario, event: &Event) -> Vec<Step> {
 pub(crate) fn interface_events(scenario: &Scenario) -> Vec<(Instant, usize, bool)> {
     let changes = scenario.events.iter().filter_map(|event| match event.action(scenario) {
         Action::Path { path, down } => Some((Instant::ZERO + event.at, path, !down)),
-        Action::Link { .. } => None,
+        Action::Link { .. } | Action::Session { .. } => None,
     });
     changes.collect()
 }

@@ -58,6 +58,9 @@ pub(crate) fn check(scenario: &Scenario, flows: &[FlowPlan], server: ServerKind)
             pacing::DEFAULT
         ));
     }
+    if let Some(position) = scenario.events.iter().position(|event| event.session.is_some()) {
+        return refuse(format!("its [[event]] {position} stops a program of a session, which only a simulation does"));
+    }
     if flows.len() > MOST_FLOWS {
         return refuse(format!("it has {} connections; up to {MOST_FLOWS} are possible", flows.len()));
     }

@@ -214,6 +214,26 @@ def _without(case: _Case, event: Mapping[str, Any], key: str) -> dict[str, Any] 
     return None if set(left) <= {"at", "link", "path"} else left
 
 
+def _reader(case: _Case) -> _Found:
+    return [("a client that goes on reading", _programs(case, "reads"))]
+
+
+def _application(case: _Case) -> _Found:
+    return [("a server that goes on writing", _programs(case, "writes"))]
+
+
+def _programs(case: _Case, key: str) -> dict[str, Any]:
+    """The events that do not stop this program of the session."""
+    events = case.scenario.get("event", [])
+    left = [event if event.get("session") != case.entry else _less(event, key) for event in events]
+    kept = [event for event in left if not set(event) <= {"at", "session"}]
+    return {} if kept == events else {"event": kept}
+
+
+def _less(event: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in event.items() if name != key}
+
+
 def _alone(case: _Case) -> _Found:
     found: _Found = []
     traffic = case.scenario.get("traffic", [])
@@ -338,6 +358,8 @@ _REMEDIES: Mapping[str, Callable[[_Case], _Found]] = {
     "request": _request,
     "start-up": _start_up,
     "pacing": _pacing,
+    "reader": _reader,
+    "application": _application,
     "window": _window,
     "loss-random": _loss,
     "loss-queue": _queue,

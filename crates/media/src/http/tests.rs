@@ -81,6 +81,9 @@ impl Stream for Reluctant {
     fn write(&mut self, bytes: u64) {
         self.0.write(bytes);
     }
+    fn unbuffered(&self) -> u64 {
+        self.0.written.saturating_sub(600)
+    }
     fn withdraw(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.1);
         self.0.written -= taken;
@@ -92,6 +95,30 @@ impl Stream for Reluctant {
     fn is_finished(&self) -> bool {
         self.0.is_finished()
     }
+}
+
+#[test]
+fn a_paused_server_owes_what_it_has_not_written() {
+    let table = Exchanges::new();
+    let (mut client, mut server) = (HttpClient::new(table.clone()), HttpServer::new(table.clone()));
+    // The send buffer holds 600 bytes.
+    let (mut near, mut far) = (Pipe::default(), Reluctant(Pipe::default(), u64::MAX));
+    client.request(&mut near, exchange(100, 10, 1000));
+    far.0.arrive(100);
+    server.on_readable(&mut far);
+    server.pause(Some(&mut far));
+    assert_eq!((far.0.written, server.owed()), (600, 410));
+    client.request(&mut near, exchange(100, 10, 90));
+    far.0.arrive(100);
+    server.on_readable(&mut far);
+    assert_eq!((far.0.written, server.owed(), server.answered()), (600, 510, 2));
+    // Of a response that is cancelled meanwhile nothing is written any more.
+    table.append(Message::Cancel(1));
+    far.0.arrive(CANCEL_BYTES);
+    server.on_readable(&mut far);
+    assert_eq!((server.owed(), table.at(1).map(|exchange| exchange.body)), (420, Some(0)));
+    server.resume(Some(&mut far));
+    assert_eq!((far.0.written, server.owed(), server.written()), (1020, 0, 1020));
 }
 
 #[test]

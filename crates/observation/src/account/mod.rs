@@ -44,6 +44,10 @@ pub enum Cause {
     Pacing,
     /// The player read no more for now: what arrives fills the receive buffer.
     Player,
+    /// The client's program did not read, although data was there for it or its window was full.
+    Reader,
+    /// The server's program had a request, and wrote nothing more of the response.
+    Application,
     /// The receiver's window was full of data beyond a gap, or is too small for the path.
     ReceiveWindow,
     /// The send buffer was full.
@@ -72,7 +76,7 @@ pub enum Cause {
 
 impl Cause {
     /// All of them, new data first.
-    pub(crate) const ALL: [Cause; 23] = [
+    pub(crate) const ALL: [Cause; 25] = [
         Cause::Useful,
         Cause::Request,
         Cause::StartUp,
@@ -84,6 +88,8 @@ impl Cause {
         Cause::IdleDecay,
         Cause::Pacing,
         Cause::Player,
+        Cause::Reader,
+        Cause::Application,
         Cause::ReceiveWindow,
         Cause::SendBuffer,
         Cause::Policy,
@@ -200,6 +206,21 @@ impl PathAccount {
     }
 }
 
+/// What the server's application has written.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    /// Bytes in the connection's stream.
+    pub bytes: u64,
+    /// Whether all of them were given to subflows.
+    pub all_given: bool,
+    /// Whether it has the request for more, and does not write it.
+    pub owes: bool,
+}
+
+impl Written {
+    const NOTHING: Written = Written { bytes: 0, all_given: true, owes: false };
+}
+
 /// See the module's description.
 #[derive(Debug)]
 pub struct Account {
@@ -208,13 +229,14 @@ pub struct Account {
     due: Vec<u32>,
     /// When the last request was sent.
     requested: Instant,
-    /// Bytes that the server's application had written when the last request was sent, and has by now.
+    /// Bytes that the server's application had written when the last request was sent.
     written_before: u64,
-    written: u64,
-    /// Whether all of them were given to subflows.
-    all_given: bool,
+    /// What it has written by now.
+    written: Written,
     /// Whether bytes wait at the client that the player has not read.
     unread: bool,
+    /// Whether the client's program does not read at all.
+    paused: bool,
     /// Runs of the stream that are on their way or have arrived, by their beginnings; positions count from the first one seen.
     carried: Runs,
     /// Runs that were dropped and not sent again, with the path and the cause.
@@ -232,9 +254,9 @@ impl Account {
             due: Vec::new(),
             requested: start,
             written_before: 0,
-            written: 0,
-            all_given: true,
+            written: Written::NOTHING,
             unread: false,
+            paused: false,
             carried: Runs::default(),
             missing: Vec::new(),
             position: None,
@@ -270,10 +292,9 @@ impl Account {
         (account.up, account.busy) = (up, serving_since.is_some());
     }
 
-    /// What limits each path from now on, how many bytes the server's application has written, and whether all of them were given to
-    /// subflows. To be called after [`Account::settle`].
-    pub fn note_limits(&mut self, limits: &[PathLimit], written: u64, all_given: bool) {
-        (self.written, self.all_given) = (written, all_given);
+    /// What limits each path from now on, and what the server's application has written. To be called after [`Account::settle`].
+    pub fn note_limits(&mut self, limits: &[PathLimit], written: Written) {
+        self.written = written;
         for limit in limits {
             let Some(path) = self.paths.iter_mut().find(|path| path.id == limit.path) else { continue };
             let now = path.settled;
@@ -293,9 +314,10 @@ impl Account {
         }
     }
 
-    /// Whether bytes wait at the client after the player has read what it wanted. To be called after [`Account::settle`].
-    pub fn note_unread(&mut self, unread: bool) {
-        self.unread = unread;
+    /// Whether bytes wait at the client after the player has read what it wanted, and whether its program does not read at all. To be
+    /// called after [`Account::settle`].
+    pub fn note_unread(&mut self, unread: bool, paused: bool) {
+        (self.unread, self.paused) = (unread, paused);
     }
 
     /// What the endpoint said that sends the content; `path` is the position of the event's path.
@@ -328,14 +350,14 @@ impl Account {
             PlayerEvent::Requested { request } => {
                 self.due.push(request);
                 self.requested = self.paths.first().map_or(self.requested, |path| path.settled);
-                self.written_before = self.written;
+                self.written_before = self.written.bytes;
             }
             PlayerEvent::ResponseComplete { request, .. } => self.due.retain(|due| *due != request),
             PlayerEvent::Reconnected => {
                 self.due.clear();
                 (self.carried, self.position) = (Runs::default(), None);
                 self.missing.clear();
-                (self.written, self.written_before) = (0, 0);
+                (self.written, self.written_before) = (Written::NOTHING, 0);
             }
             _ => {}
         }
@@ -409,7 +431,10 @@ impl Account {
         if !path.up {
             return Some(Cause::LinkDown.alone());
         }
-        let awaits_request = self.written == self.written_before && self.all_given;
+        if self.written.owes && self.written.all_given {
+            return Some(Cause::Application.alone());
+        }
+        let awaits_request = self.written.bytes == self.written_before && self.written.all_given;
         let Some(limit) = path.limit.filter(|_| !awaits_request) else {
             // A request, or its retransmission, may have been lost.
             let cut = self.paths.iter().any(|path| path.down_at.is_some_and(|down| down >= self.requested));
@@ -423,6 +448,7 @@ impl Account {
             Limit::Backup => Cause::Backup,
             Limit::Scheduler => Cause::Scheduler,
             Limit::PaceCap => Cause::Pacing,
+            Limit::ReceiveWindow if self.unread && self.paused => Cause::Reader,
             Limit::ReceiveWindow if self.unread => Cause::Player,
             Limit::ReceiveWindow => Cause::ReceiveWindow,
             Limit::SendBuffer => Cause::SendBuffer,
@@ -452,7 +478,9 @@ impl Account {
             let limit = path.limit.filter(|limit| limit.outstanding > 0)?;
             Some(((path.busy, limit.srtt), at))
         });
-        let (_, at) = with_bytes.max()?;
+        let Some((_, at)) = with_bytes.max() else {
+            return (self.unread && self.paused).then(|| Cause::Reader.alone());
+        };
         // They wait behind the packets of another connection.
         let before = self.paths[at].foreign.filter(|_| self.paths[at].busy);
         Some(match before {
@@ -504,6 +532,8 @@ mod tests {
     use super::*;
     use anabranch_units::Duration;
 
+    const MORE: Written = Written { bytes: 1_000, all_given: false, owes: false };
+
     fn at(ms: u64) -> Instant {
         Instant::ZERO + Duration::from_millis(ms)
     }
@@ -533,10 +563,10 @@ mod tests {
         account.see_player(&PlayerEvent::Requested { request: 0 });
         account.settle(at(15), 0, [].into_iter(), None, true);
         // The server answers at 15 ms; the window stops it at 25 ms, and at 45 ms everything was sent.
-        account.note_limits(&[limit(Limit::Window, 10.0, 100)], 1_000, false);
+        account.note_limits(&[limit(Limit::Window, 10.0, 100)], MORE);
         let sent = [packet(0, 15, 20), packet(100, 20, 25)];
         account.settle(at(45), 0, sent.into_iter(), Some(at(40)), true);
-        account.note_limits(&[limit(Limit::NoData, 10.0, 100)], 1_000, true);
+        account.note_limits(&[limit(Limit::NoData, 10.0, 100)], Written { all_given: true, ..MORE });
         account.settle(at(60), 0, [packet(0, 40, 50)].into_iter(), None, true);
         account.see_player(&PlayerEvent::ResponseComplete { request: 0, bytes: 1, end: 1 });
         account.settle(at(90), 0, [].into_iter(), None, true);
@@ -554,7 +584,7 @@ mod tests {
     fn a_loss_is_the_cause_until_it_is_repaired_and_the_window_is_as_before() {
         let mut account = Account::new(at(0), &[PathId(0)]);
         account.see_player(&PlayerEvent::Requested { request: 0 });
-        account.note_limits(&[limit(Limit::Window, 20.0, 100)], 1_000, false);
+        account.note_limits(&[limit(Limit::Window, 20.0, 100)], MORE);
         let lost = Passed { dropped: Some(DropCause::Random), ..packet(0, 0, 10) };
         account.settle(at(30), 0, [lost].into_iter(), None, true);
         let reduced = TransportEvent::WindowReduced {
@@ -564,15 +594,37 @@ mod tests {
             to: 10.0,
         };
         account.see_sender(&reduced, Some(0));
-        account.note_limits(&[limit(Limit::Window, 10.0, 100)], 1_000, false);
+        account.note_limits(&[limit(Limit::Window, 10.0, 100)], MORE);
         account.settle(at(50), 0, [packet(0, 30, 40)].into_iter(), None, true);
         // The window is as before, and the link is busy for a round trip.
-        account.note_limits(&[limit(Limit::Window, 20.0, 100)], 1_000, false);
+        account.note_limits(&[limit(Limit::Window, 20.0, 100)], MORE);
         account.settle(at(75), 0, [packet(100, 50, 75)].into_iter(), None, true);
-        account.note_limits(&[limit(Limit::Window, 20.0, 100)], 1_000, false);
+        account.note_limits(&[limit(Limit::Window, 20.0, 100)], MORE);
         account.settle(at(85), 0, [].into_iter(), None, true);
         let expected = [(Cause::Useful, 35), (Cause::Window, 10), (Cause::LossRandom, 40)];
         assert_eq!(times(account), BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn programs_that_stop_are_causes_of_their_own() {
+        let mut account = Account::new(at(0), &[PathId(0)]);
+        account.see_player(&PlayerEvent::Requested { request: 0 });
+        // The server has the request at 10 ms, and writes at 30 ms what fills the receive window until the client's program reads.
+        account.settle(at(10), 0, [].into_iter(), None, true);
+        account.note_limits(&[limit(Limit::NoData, 10.0, 0)], Written { owes: true, ..Written::NOTHING });
+        account.settle(at(30), 0, [].into_iter(), None, true);
+        account.note_limits(&[limit(Limit::ReceiveWindow, 10.0, 0)], MORE);
+        account.note_unread(true, true);
+        account.settle(at(60), 0, [].into_iter(), None, true);
+        // The rest of the response is there, and the program reads nothing; then it has its fill.
+        account.note_limits(&[limit(Limit::NoData, 10.0, 0)], Written { all_given: true, ..MORE });
+        account.settle(at(100), 0, [].into_iter(), None, true);
+        account.note_unread(true, false);
+        account.settle(at(150), 0, [].into_iter(), None, true);
+        assert_eq!(
+            times(account),
+            BTreeMap::from([(Cause::Request, 10), (Cause::Application, 20), (Cause::Reader, 70)])
+        );
     }
 
     #[test]

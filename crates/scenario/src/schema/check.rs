@@ -53,8 +53,9 @@ pub(super) fn check(scenario: &mut Scenario, checker: &mut Checker<'_>) -> Resul
     if scenario.sessions.is_empty() && scenario.traffic.is_empty() {
         return checker.wrong(&[], "the scenario has no session", "a [[session]]");
     }
+    let sessions = scenario.sessions.len();
     for (position, event) in scenario.events.iter_mut().enumerate() {
-        check_event(event, &position.to_string(), (&links, &paths), offset, checker)?;
+        check_event(event, &position.to_string(), (&links, &paths, sessions), offset, checker)?;
     }
     check_rates(scenario, checker)?;
     warn_of_times(scenario, checker);
@@ -261,7 +262,7 @@ fn check_traffic(traffic: &mut Traffic, position: &str, paths: &[String], checke
 fn check_event(
     event: &mut Event,
     position: &str,
-    (links, paths): (&[String], &[String]),
+    (links, paths, sessions): (&[String], &[String], usize),
     trace_offset: Offset,
     checker: &mut Checker<'_>,
 ) -> Result<()> {
@@ -269,6 +270,14 @@ fn check_event(
         Err(Mistake::missing(key, expected)
             .in_table(&format!("[[event]] {position}"), checker.at(&["event", position])))
     };
+    if let Some(session) = event.session {
+        return check_event_of_session(event, session as usize, position, sessions, checker);
+    }
+    for (key, given) in [("reads", event.reads), ("writes", event.writes)] {
+        if given.is_some() {
+            return checker.wrong(&["event", position, key], format!("`{key}` without `session`"), "`session`, too");
+        }
+    }
     match (&event.link, &event.path) {
         (Some(link), None) => checker.known(&["event", position, "link"], "link", link, links)?,
         (None, Some(path)) => {
@@ -280,7 +289,9 @@ fn check_event(
                 "one of them: leave out `path` to change the link, or `link` to take the client's interface down";
             return checker.wrong(&["event", position, "path"], "an event has both `link` and `path`", remedy);
         }
-        (None, None) => return missing("link", "`link` or `path`: the name of what changes", checker),
+        (None, None) => {
+            return missing("link", "`link`, `path` or `session`: the name or number of what changes", checker);
+        }
     }
     let link = event.link.clone().unwrap_or_default();
     for (direction, key) in [(&mut event.up, "up"), (&mut event.down, "down")] {
@@ -292,6 +303,32 @@ fn check_event(
         |direction: &Option<DirectionSpec>| direction.as_ref().is_none_or(|d| *d == DirectionSpec::default());
     if event.cut.is_none() && says_nothing(&event.up) && says_nothing(&event.down) {
         return missing("down", "`down`, or a key of links that changes, such as `rate`", checker);
+    }
+    Ok(())
+}
+
+/// An event of a session stops its programs or lets them go on; `expand` has refused what changes links.
+fn check_event_of_session(
+    event: &Event,
+    session: usize,
+    position: &str,
+    sessions: usize,
+    checker: &Checker<'_>,
+) -> Result<()> {
+    for (key, name) in [("link", &event.link), ("path", &event.path)] {
+        if name.is_some() {
+            let message = format!("an event has both `session` and `{key}`");
+            return checker.wrong(&["event", position, key], message, "one of them");
+        }
+    }
+    if session >= sessions {
+        let message = format!("`session` is {session}, but the scenario has {sessions}, counted from 0");
+        return checker.wrong(&["event", position, "session"], message, "the position of a [[session]]");
+    }
+    if event.reads.is_none() && event.writes.is_none() {
+        let expected = "`reads` or `writes`, true or false";
+        return Err(Mistake::missing("reads", expected)
+            .in_table(&format!("[[event]] {position}"), checker.at(&["event", position])));
     }
     Ok(())
 }

@@ -228,9 +228,12 @@ fn expand_session(session: &mut Node, paths: &[String]) {
 /// `down = true` is a cut; the keys of links hold for both directions.
 fn expand_event(event: &mut Node, label: &str) -> Result<(), Mistake> {
     let Some(table) = event.as_table_mut() else { return Ok(()) };
-    check_keys(table, &["at", "link", "path", "down", "up", "rtt", "cut"], label)?;
-    if table.get("path").is_some() && table.get("link").is_none() {
-        refuse_changes(table)?;
+    check_keys(table, &["at", "link", "path", "down", "up", "rtt", "cut", "session", "reads", "writes"], label)?;
+    let names = ["link", "path", "session"].map(|key| table.get(key).is_some());
+    if names == [false, true, false] {
+        refuse_changes(table, "path", &["down", "cut"], "`down` only")?;
+    } else if names == [false, false, true] {
+        refuse_changes(table, "session", &["reads", "writes"], "`reads` or `writes`")?;
     }
     if let Some(Entry { node: Node { value: Value::Flag(_), .. }, .. }) = table.get("down") {
         let down = table.remove("down").expect("it was just found");
@@ -239,13 +242,14 @@ fn expand_event(event: &mut Node, label: &str) -> Result<(), Mistake> {
     share(table)
 }
 
-/// An interface only goes away and comes back.
-fn refuse_changes(event: &Table) -> Result<(), Mistake> {
-    match event.entries.iter().find(|entry| !["at", "path", "down", "cut"].contains(&entry.key.as_str())) {
+/// An interface only goes away and comes back, and a program only stops and goes on.
+fn refuse_changes(event: &Table, of: &str, known: &[&str], expected: &'static str) -> Result<(), Mistake> {
+    let is_known = |key: &str| key == "at" || key == of || known.contains(&key);
+    match event.entries.iter().find(|entry| !is_known(&entry.key)) {
         None => Ok(()),
         Some(entry) => {
-            let message = format!("an event of a path cannot change `{}`", entry.key);
-            Err(Mistake::new(message, "`down` only").at(&entry.at))
+            let message = format!("an event of a {of} cannot change `{}`", entry.key);
+            Err(Mistake::new(message, expected).at(&entry.at))
         }
     }
 }

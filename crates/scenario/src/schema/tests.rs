@@ -210,6 +210,29 @@ fn an_event_that_makes_a_link_unusable_is_refused_where_it_stands() {
 }
 
 #[test]
+fn an_event_of_a_session_stops_its_programs() {
+    let action = |by: &str| -> Result<_, Error> {
+        let text = EXAMPLE.replacen("link = \"wifi\"\ndown = true", by, 1);
+        let scenario = load(&text, "x", None, &[])?;
+        let Action::Session { session, reads, writes } = scenario.events[0].action(&scenario) else { panic!("{by}") };
+        Ok((session, reads, writes))
+    };
+    assert_eq!(action("session = 0\nreads = false").unwrap(), (0, Some(false), None));
+    assert_eq!(action("session = 0\nreads = true\nwrites = false").unwrap(), (0, Some(true), Some(false)));
+    for (by, message) in [
+        ("session = 0", "reads"),
+        ("session = 1\nreads = false", "`session` is 1, but the scenario has 1"),
+        ("session = 0\nloss = \"1 %\"", "an event of a session cannot change `loss`"),
+        ("session = 0\nlink = \"wifi\"\nreads = false", "both `session` and `link`"),
+        ("link = \"wifi\"\nreads = false", "`reads` without `session`"),
+        ("path = \"wifi\"\nwrites = false", "an event of a path cannot change `writes`"),
+    ] {
+        let error = action(by).expect_err(by);
+        assert!(error.message.contains(message), "{by}: {error}");
+    }
+}
+
+#[test]
 fn overrides_are_read_as_toml_and_else_as_text() {
     let scenario = example(&[
         ("transport.congestion_control", "newreno"),

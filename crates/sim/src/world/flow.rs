@@ -5,7 +5,7 @@ use super::side::Side;
 use anabranch_events::{Log, TransportEvent};
 use anabranch_media::content::DashVideo;
 use anabranch_media::{Content, HttpServer, Player, Stream};
-use anabranch_observation::Observer;
+use anabranch_observation::{Observer, Written};
 use anabranch_scenario::FlowPlan;
 use anabranch_segment::{Flags, Segment};
 use anabranch_stack::connection::{Connection, TooBig, Transmit};
@@ -50,6 +50,10 @@ pub(super) struct Flow {
     begun: bool,
     /// Whether the player was started on the established connection.
     playing: bool,
+    /// Whether an event of the scenario keeps the client's program from reading.
+    paused: bool,
+    /// Whether the player reads what arrives: it was started, has not finished, and is not paused.
+    reads: bool,
     /// When the player finished.
     finished: Option<Instant>,
     /// When payload arrived last, in order or not.
@@ -76,6 +80,10 @@ impl Stream for AppStream<'_> {
     fn write(&mut self, bytes: u64) {
         self.end.moved += bytes;
         self.end.connection.write(bytes);
+    }
+
+    fn unbuffered(&self) -> u64 {
+        self.end.connection.unbuffered()
     }
 
     fn withdraw(&mut self, bytes: u64) -> u64 {
@@ -139,6 +147,35 @@ impl Stream for PlayerStream<'_> {
     }
 }
 
+/// The same while the client's program does not read.
+struct Unread<'a>(&'a mut dyn Stream);
+
+impl Stream for Unread<'_> {
+    fn readable(&self) -> u64 {
+        0
+    }
+
+    fn read(&mut self, _max: u64) -> u64 {
+        0
+    }
+
+    fn write(&mut self, bytes: u64) {
+        self.0.write(bytes);
+    }
+
+    fn reopen(&mut self) -> bool {
+        self.0.reopen()
+    }
+
+    fn finish(&mut self) {
+        self.0.finish();
+    }
+
+    fn is_finished(&self) -> bool {
+        false
+    }
+}
+
 impl Flow {
     /// A flow that begins at its start time.
     pub fn new(plan: FlowPlan, observer: Observer, seed: u64) -> Self {
@@ -162,6 +199,8 @@ impl Flow {
             read_before: 0,
             begun: false,
             playing: false,
+            paused: false,
+            reads: false,
             finished: None,
             last_arrival: plan.start,
             player_timeout: Instant::FAR_FUTURE,
@@ -211,7 +250,11 @@ impl Flow {
             connection.handle_timeout(now);
         }
         if side == Side::Client && self.player_timeout <= now {
-            self.with_player(now, |player, stream| player.handle_timeout(now, stream));
+            let paused = self.paused;
+            self.with_player(now, |player, stream| match paused {
+                true => player.handle_timeout(now, &mut Unread(stream)),
+                false => player.handle_timeout(now, stream),
+            });
         }
     }
 
@@ -313,26 +356,60 @@ impl Flow {
     }
 
     fn run_player(&mut self, now: Instant) {
-        if !self.playing {
-            if !self.begun || !self.client.connection.is_established() {
-                return;
-            }
-            self.playing = true;
-            self.with_player(now, |player, stream| player.start(now, stream));
-        }
-        if self.finished.is_some() {
-            return;
+        if !self.reads {
+            return self.run_idle_player(now);
         }
         if self.client.connection.readable() > 0 || self.client.connection.peer_finished() {
             self.with_player(now, |player, stream| player.on_readable(now, stream));
         }
         if self.player.finished() {
-            self.finished = Some(now);
-            // An abandoned download leaves bytes in flight that are never read.
-            let written = if let Server::Accepted(end) = &self.server { end.moved } else { 0 };
-            if self.client.moved < written {
-                self.client.connection.abort(now);
+            self.finish(now);
+        }
+    }
+
+    /// The player is not started, is paused, or has finished.
+    #[cold]
+    fn run_idle_player(&mut self, now: Instant) {
+        if self.playing {
+            // Also a player that does not read plays what it has.
+            if self.paused && self.finished.is_none() && self.player.finished() {
+                self.finish(now);
             }
+            return;
+        }
+        if !self.begun || !self.client.connection.is_established() {
+            return;
+        }
+        (self.playing, self.reads) = (true, !self.paused);
+        self.with_player(now, |player, stream| player.start(now, stream));
+        self.run_player(now);
+    }
+
+    fn finish(&mut self, now: Instant) {
+        (self.finished, self.reads) = (Some(now), false);
+        // An abandoned download leaves bytes in flight that are never read.
+        let written = if let Server::Accepted(end) = &self.server { end.moved } else { 0 };
+        if self.client.moved < written + self.http.owed() {
+            self.client.connection.abort(now);
+        }
+    }
+
+    /// The client's program stops reading, or reads again.
+    pub fn set_reads(&mut self, reads: bool) {
+        self.paused = !reads;
+        self.reads = reads && self.playing && self.finished.is_none();
+    }
+
+    /// The server's program stops writing, or writes again.
+    pub fn set_writes(&mut self, now: Instant, writes: bool) {
+        let mut stream = match &mut self.server {
+            Server::Accepted(end) => Some(AppStream { end, now }),
+            Server::Listening(_) | Server::Failed => None,
+        };
+        let stream = stream.as_mut().map(|stream| stream as &mut dyn Stream);
+        match writes {
+            true => self.http.resume(stream),
+            false => self.http.pause(stream),
         }
     }
 
@@ -401,11 +478,14 @@ impl Flow {
             return;
         }
         if side == Side::Client {
-            return self.observer.note_receiver(now, self.client.moved, self.client.connection.readable() > 0);
+            let unread = self.client.connection.readable() > 0;
+            return self.observer.note_receiver(now, self.client.moved, unread, self.paused);
         }
         if let Server::Accepted(end) = &self.server {
             let connection = &end.connection;
-            self.observer.note_sender(now, &connection.limits(now), end.moved, connection.withdrawable() == 0);
+            let written =
+                Written { bytes: end.moved, all_given: connection.withdrawable() == 0, owes: self.http.owed() > 0 };
+            self.observer.note_sender(now, &connection.limits(now), written);
         }
     }
 

@@ -373,6 +373,7 @@ impl<'a> World<'a> {
                     self.network.change(now, (*link, direction), changes, &mut self.agenda);
                 }
             }
+            Action::Session { session, reads, writes } => self.switch_programs(now, *session, *reads, *writes),
             Action::Path { path, down } => {
                 self.interfaces[*path] = !down;
                 for flow in 0..self.flows.len() {
@@ -384,6 +385,22 @@ impl<'a> World<'a> {
         }
         // Which links are up has changed.
         self.settle_accounts(now);
+    }
+
+    /// Programs of a session stop or go on, and with them what their endpoints have to do.
+    fn switch_programs(&mut self, now: Instant, session: usize, reads: Option<bool>, writes: Option<bool>) {
+        for flow in self.scenario.flows_of(session) {
+            if let Some(reads) = reads {
+                self.flows[flow].lend_log(Side::Client, &mut self.log);
+                self.flows[flow].set_reads(reads);
+                self.pump(now, flow, Side::Client);
+            }
+            if let Some(writes) = writes {
+                self.flows[flow].lend_log(Side::Server, &mut self.log);
+                self.flows[flow].set_writes(now, writes);
+                self.pump(now, flow, Side::Server);
+            }
+        }
     }
 
     /// Takes a sample, and checks whether the run is over.

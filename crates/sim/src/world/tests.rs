@@ -244,6 +244,38 @@ fn a_cut_path_s_bytes_come_over_the_other() {
 }
 
 #[test]
+fn programs_stop_and_go_on() {
+    let text = "duration = \"200 s\"\nsample_interval = \"100 ms\"\n[transport]\nreceive_buffer = \"100 kB\"\nsend_buffer = \"200 kB\"\n\
+        [link.a]\nrate = \"8 Mb/s\"\nrtt = \"40 ms\"\nqueue = \"100 kB\"\n[[session]]\nvideo = { kind = \"bulk\", size = \"6 MB\" }\n";
+    let plain = simulate(text, 1);
+    let took = |outcome: &Outcome| outcome.metrics.sessions[0].finished_s.expect("it ends");
+    for (key, buffer, mark) in [("reads", 1e5, "client stops reading"), ("writes", 2e5, "server stops writing")] {
+        let pause = |at, on| format!("[[event]]\nat = \"{at} s\"\nsession = 0\n{key} = {on}\n");
+        let outcome = simulate(&(text.to_string() + &pause(2, false) + &pause(12, true)), 1);
+        // What fits in the buffer is sent meanwhile.
+        let late = took(&outcome) - took(&plain);
+        assert!((10.0 - 2.0 * buffer * 8.0 / 8e6..10.2).contains(&late), "{key}: {late} s");
+        assert_eq!(outcome.recording.events[0], Mark { at_s: 2.0, text: mark.into() });
+        let rates = &outcome.recording.sessions[0].paths[0].throughput_bps;
+        assert!(rates[30..119].iter().all(|rate| *rate == 0.0), "{key}: {:?}", &rates[20..121]);
+        let forever = simulate(&(text.to_string() + &pause(2, false)), 1);
+        assert_ne!(forever.metrics.ended, Ended::Finished, "{key}");
+        assert!(forever.metrics.sessions[0].cut_off);
+    }
+}
+
+#[test]
+fn a_program_that_stops_before_its_connection_is_there_starts_late() {
+    let text = "duration = \"60 s\"\n[link.a]\nrate = \"8 Mb/s\"\nrtt = \"40 ms\"\n[[session]]\nvideo = { kind = \"bulk\", size = \"1 kB\" }\n";
+    for key in ["reads", "writes"] {
+        let pause = |at, on| format!("[[event]]\nat = \"{at} s\"\nsession = 0\n{key} = {on}\n");
+        let outcome = simulate(&(text.to_string() + &pause(0, false) + &pause(5, true)), 1);
+        let finished = outcome.metrics.sessions[0].finished_s.expect("it ends");
+        assert!((5.0..5.2).contains(&finished), "{key}: {finished} s");
+    }
+}
+
+#[test]
 fn the_recording_holds_a_sample_per_interval_and_its_rates_add_up() {
     let outcome = simulate(&ONE_PATH.replace("warm_up = \"5 s\"\n", "sample_interval = \"200 ms\"\n"), 1);
     let [session] = &outcome.recording.sessions[..] else { panic!() };

@@ -284,6 +284,11 @@ impl Connection {
         self.outgoing.withdrawable()
     }
 
+    /// Bytes written for which the send buffer has had no room yet.
+    pub fn unbuffered(&self) -> u64 {
+        self.outgoing.unbuffered()
+    }
+
     /// The application has written everything.
     pub fn finish(&mut self) {
         self.outgoing.finish();

@@ -144,6 +144,11 @@ impl Outgoing {
         taken
     }
 
+    /// Bytes written for which the send buffer has had no room yet.
+    pub fn unbuffered(&self) -> u64 {
+        self.written.saturating_sub(self.sendable_end.max(self.next))
+    }
+
     /// Bytes that can be withdrawn.
     pub fn withdrawable(&self) -> u64 {
         if self.finished { 0 } else { self.written - self.next }

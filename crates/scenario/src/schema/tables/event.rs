@@ -1,4 +1,4 @@
-//! `[[event]]`: what happens to the network, and when.
+//! `[[event]]`: what happens to the network and to programs, and when.
 
 use super::Scenario;
 use super::link::DirectionSpec;
@@ -6,7 +6,7 @@ use anabranch_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A change of the network at a given time.
+/// A change of the network, or of a session's programs, at a given time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// The time of the event.
@@ -22,6 +22,14 @@ pub struct Event {
     pub down: Option<DirectionSpec>,
     /// A table of changes of the uplink.
     pub up: Option<DirectionSpec>,
+    /// The position of the `[[session]]` whose programs stop or go on; all viewers of it.
+    pub session: Option<u32>,
+    /// `false`: from here on the client's program reads nothing from its connection, as if it hung; `true`: it reads again.
+    /// Playback goes on meanwhile. Simulation only.
+    pub reads: Option<bool>,
+    /// `false`: from here on the server's program writes nothing, also in the middle of a response; what the send buffer has taken is
+    /// still sent. `true`: it writes again. Simulation only.
+    pub writes: Option<bool>,
 }
 
 /// What an event does.
@@ -45,14 +53,26 @@ pub enum Action<'a> {
         /// Whether the interface is down now.
         down: bool,
     },
+    /// The programs of a session stop or go on.
+    Session {
+        /// Its position in the scenario's list.
+        session: usize,
+        /// Whether the client's program reads now, if that changes.
+        reads: Option<bool>,
+        /// Whether the server's program writes now, if that changes.
+        writes: Option<bool>,
+    },
 }
 
 impl Event {
     /// What the event does in its scenario.
     ///
     /// # Panics
-    /// If it names no link or path of the scenario, which is checked when the scenario is read.
+    /// If it names no link, path or session of the scenario, which is checked when the scenario is read.
     pub fn action(&self, scenario: &Scenario) -> Action<'_> {
+        if let Some(session) = self.session {
+            return Action::Session { session: session as usize, reads: self.reads, writes: self.writes };
+        }
         match (&self.link, &self.path) {
             (Some(link), _) => Action::Link {
                 link: scenario.link_position(link),

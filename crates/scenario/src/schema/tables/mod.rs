@@ -30,6 +30,7 @@ pub(super) use video::{RATES_EXPECTED, RESOLUTIONS_EXPECTED};
 use crate::warning::Warning;
 use anabranch_stack::connection::{Choice, Transport};
 use anabranch_units::{Duration, text};
+use core::ops::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -155,6 +156,12 @@ impl Scenario {
     /// The positions of a session's paths; the first carries the initial subflow.
     pub fn paths_of(&self, session: &Session) -> Vec<usize> {
         session.paths.iter().map(|path| self.path_position(path)).collect()
+    }
+
+    /// The positions of a session's connections among those of [`plan`](crate::plan).
+    pub fn flows_of(&self, session: usize) -> Range<usize> {
+        let viewers = |sessions: &[Session]| sessions.iter().map(|session| session.starts.count as usize).sum();
+        viewers(&self.sessions[..session])..viewers(&self.sessions[..=session])
     }
 
     /// The position of the link of that name.
