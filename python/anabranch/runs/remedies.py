@@ -194,7 +194,7 @@ def _constant(case: _Case, link: str) -> dict[str, Any]:
 
 
 def _events(case: _Case, key: str) -> dict[str, Any]:
-    """The events without those changes of links or interfaces."""
+    """The events without those changes of the session's links, interfaces or programs."""
     events = case.scenario.get("event", [])
     kept = [left for event in events if (left := _without(case, event, key)) is not None]
     return {} if kept == events else {"event": kept}
@@ -202,7 +202,8 @@ def _events(case: _Case, key: str) -> dict[str, Any]:
 
 def _without(case: _Case, event: Mapping[str, Any], key: str) -> dict[str, Any] | None:
     """An event without a change; none if nothing is left of it."""
-    if event.get("link") not in case.links and event.get("path") not in case.paths:
+    is_own = event.get("link") in case.links or event.get("path") in case.paths or event.get("session") == case.entry
+    if not is_own:
         return dict(event)
     left: dict[str, Any] = {}
     for name, value in event.items():
@@ -211,27 +212,15 @@ def _without(case: _Case, event: Mapping[str, Any], key: str) -> dict[str, Any] 
         inner = {k: v for k, v in value.items() if k != key} if isinstance(value, Mapping) else value
         if inner != {}:
             left[name] = inner
-    return None if set(left) <= {"at", "link", "path"} else left
+    return None if set(left) <= {"at", "link", "path", "session"} else left
 
 
 def _reader(case: _Case) -> _Found:
-    return [("a client that goes on reading", _programs(case, "reads"))]
+    return [("a client that goes on reading", _events(case, "reads"))]
 
 
 def _application(case: _Case) -> _Found:
-    return [("a server that goes on writing", _programs(case, "writes"))]
-
-
-def _programs(case: _Case, key: str) -> dict[str, Any]:
-    """The events that do not stop this program of the session."""
-    events = case.scenario.get("event", [])
-    left = [event if event.get("session") != case.entry else _less(event, key) for event in events]
-    kept = [event for event in left if not set(event) <= {"at", "session"}]
-    return {} if kept == events else {"event": kept}
-
-
-def _less(event: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in event.items() if name != key}
+    return [("a server that goes on writing", _events(case, "writes"))]
 
 
 def _alone(case: _Case) -> _Found:
