@@ -17,9 +17,10 @@ LEVELS_CMCD = "the same, and players send CMCD"
 SERVERS = (NGINX, OFF, LEVELS, LEVELS_CMCD)
 SEEDS = 3
 BITRATE, QOE = "mean_bitrate_bps", "qoe_linear_per_segment"
-SIMULATED = ("simulation, LIA", "simulation, LIA, `levels`")
 SEEN = ("switches", BITRATE, "stalls", "stall_s", "startup_s", QOE)
 """The metrics that a run keeps of each viewer."""
+COLUMNS = ("switches", "Jain", "QoE, Mb/s", "bitrate, Mb/s", "stalls", "start-up, s")
+"""What `_quality` gives."""
 
 
 def runs() -> Iterator[Mapping[str, Any]]:
@@ -70,9 +71,6 @@ def _row(case: str, server: str, rows: list[Row]) -> list[str]:
     ]
 
 
-_QUALITY = ("switches", "Jain", "QoE, Mb/s", "bitrate, Mb/s", "stalls", "start-up, s")
-
-
 @table("viewers", "Real players, without and with pacing", texts=2)
 def viewers(study: Study) -> Filled:
     """Means over the runs."""
@@ -83,18 +81,17 @@ def viewers(study: Study) -> Filled:
             rows = [row for row in found if (row["case"], row["server"]) == (case, server)]
             if rows:
                 filled.append(_row(case, server, rows))
-    return ("case", "server", "runs", *_QUALITY, "curl, Mb/s", "load"), filled
+    return ("case", "server", "runs", *COLUMNS, "curl, Mb/s", "load"), filled
 
 
 @table("simulated", "The same four viewers in simulation", texts=1)
 def simulated(study: Study) -> Filled:
     """Means over the seeds."""
+    servers: dict[str, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in study.sessions(["simulated"]):
+        servers[row["server"]][row["seed"]].append(row)
     filled = []
-    for server in SIMULATED:
-        runs: dict[int, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-        for row in study.sessions(["simulated"]):
-            if row["server"] == server:
-                for name in SEEN:
-                    runs[row["seed"]][name].append(row[name])
-        filled.append([server, str(len(runs)), *_quality(list(runs.values()))])
-    return ("server", "runs", *_QUALITY), filled
+    for server, seeds in servers.items():
+        runs = [{name: [row[name] for row in rows] for name in SEEN} for rows in seeds.values()]
+        filled.append([server, str(len(runs)), *_quality(runs)])
+    return ("server", "runs", *COLUMNS), filled
