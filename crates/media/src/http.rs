@@ -337,9 +337,10 @@ impl HttpServer {
             match message {
                 Message::Request(exchange) => {
                     let bytes = exchange.response_header + exchange.body;
-                    match self.paused {
-                        true => self.owed += bytes,
-                        false => stream.write(bytes),
+                    if self.paused {
+                        self.owed += bytes;
+                    } else {
+                        stream.write(bytes);
                     }
                     self.written += bytes;
                     if self.keeps_answers {

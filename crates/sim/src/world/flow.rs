@@ -251,9 +251,12 @@ impl Flow {
         }
         if side == Side::Client && self.player_timeout <= now {
             let paused = self.paused;
-            self.with_player(now, |player, stream| match paused {
-                true => player.handle_timeout(now, &mut Unread(stream)),
-                false => player.handle_timeout(now, stream),
+            self.with_player(now, |player, stream| {
+                if paused {
+                    player.handle_timeout(now, &mut Unread(stream));
+                } else {
+                    player.handle_timeout(now, stream);
+                }
             });
         }
     }
@@ -356,8 +359,8 @@ impl Flow {
     }
 
     fn run_player(&mut self, now: Instant) {
-        if !self.reads {
-            return self.run_idle_player(now);
+        if !self.reads && !self.begin_to_read(now) {
+            return;
         }
         if self.client.connection.readable() > 0 || self.client.connection.peer_finished() {
             self.with_player(now, |player, stream| player.on_readable(now, stream));
@@ -367,22 +370,21 @@ impl Flow {
         }
     }
 
-    /// The player is not started, is paused, or has finished.
+    /// Starts the player once its connection is there; returns whether it reads then. Else it is paused, or has finished.
     #[cold]
-    fn run_idle_player(&mut self, now: Instant) {
-        if self.playing {
-            // Also a player that does not read plays what it has.
-            if self.paused && self.finished.is_none() && self.player.finished() {
-                self.finish(now);
+    fn begin_to_read(&mut self, now: Instant) -> bool {
+        if !self.playing {
+            if !self.begun || !self.client.connection.is_established() {
+                return false;
             }
-            return;
+            (self.playing, self.reads) = (true, !self.paused);
+            self.with_player(now, |player, stream| player.start(now, stream));
         }
-        if !self.begun || !self.client.connection.is_established() {
-            return;
+        // Also a player that does not read plays what it has.
+        if self.paused && self.finished.is_none() && self.player.finished() {
+            self.finish(now);
         }
-        (self.playing, self.reads) = (true, !self.paused);
-        self.with_player(now, |player, stream| player.start(now, stream));
-        self.run_player(now);
+        self.reads
     }
 
     fn finish(&mut self, now: Instant) {
@@ -407,9 +409,10 @@ impl Flow {
             Server::Listening(_) | Server::Failed => None,
         };
         let stream = stream.as_mut().map(|stream| stream as &mut dyn Stream);
-        match writes {
-            true => self.http.resume(stream),
-            false => self.http.pause(stream),
+        if writes {
+            self.http.resume(stream);
+        } else {
+            self.http.pause(stream);
         }
     }
 
