@@ -74,7 +74,7 @@ impl Sender {
         }
         let cwnd = self.window.cwnd.floor();
         let room = cwnd.saturating_sub(self.board.in_flight());
-        // Less room than for the smallest burst is less than any, and as much as any takes of it.
+        // With less room than the smallest burst needs, no size of the burst changes what follows.
         let burst = if u64::from(room) < LEAST_BURST { LEAST_BURST } else { self.burst_packets(full.max(1)) };
         let full = u64::from(full.max(1));
         let calm = matches!(self.phase, Phase::Open | Phase::Disorder);
