@@ -8,6 +8,7 @@
 //! - `serve` (with the feature of that name): files over HTTP, or another server, to real clients;
 //! - [`requirements`]: what the machine must provide, and what is missing.
 
+mod awake;
 mod buffer;
 mod clock;
 mod emulator;
