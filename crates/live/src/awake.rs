@@ -66,8 +66,8 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    /// Ample for a thread that anything else delays.
-    const PATIENCE: Duration = Duration::from_secs(20);
+    /// Enough for a thread that others delay.
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
     #[test]
     fn a_thread_that_occupies_a_processor_ends_when_told() {
@@ -80,7 +80,7 @@ mod tests {
         end.store(true, Ordering::Relaxed);
         let begun = Instant::now();
         while !thread.is_finished() {
-            assert!(begun.elapsed() < PATIENCE);
+            assert!(begun.elapsed() < TIMEOUT);
             std::thread::sleep(Duration::from_millis(1));
         }
     }
