@@ -186,6 +186,31 @@ def test_a_segment_is_as_short_as_a_scheduler_says(tmp_path: Path, monkeypatch: 
     assert sent["bytes"].max() == 500
 
 
+@pytest.mark.parametrize("kind", ["scheduler", "path_policy"])
+def test_own_algorithms_see_which_paths_are_metered(kind: str) -> None:
+    seen: set[tuple[int, bool]] = set()
+
+    @anabranch.scheduler("thrifty")
+    class Thrifty(anabranch.Scheduler):
+        def decide(self, view: anabranch.SchedulerView, _trigger: anabranch.Trigger) -> anabranch.Subflow | None:
+            seen.update((subflow.path, subflow.metered) for subflow in view.subflows)
+            return next((subflow for subflow in view.candidates if not subflow.metered), None)
+
+    @anabranch.path_policy("frugal")
+    class Frugal(anabranch.PathPolicy):
+        def decide(self, subflows: tuple[anabranch.Subflow, ...]) -> list[anabranch.Subflow]:
+            seen.update((subflow.path, subflow.metered) for subflow in subflows)
+            return [subflow for subflow in subflows if not subflow.metered] or list(subflows)
+
+    name = {"scheduler": "thrifty", "path_policy": "frugal"}[kind]
+    metered = {"path": {link: {"links": [link], "metered": link == "lte"} for link in ("wifi", "lte")}}
+    steady = {"duration": "10 s", "link.wifi.rate": "4 Mb/s", "link.wifi.loss": "0 %"}
+    run = anabranch.run({**with_algorithm(kind, name), **metered}, set=steady)
+    assert seen == {(0, False), (1, True)}
+    sent = {subflow["path"]: subflow["bytes"] for subflow in run.metrics["sessions"][0]["subflows"]}
+    assert sent["lte"] == 0 < sent["wifi"]
+
+
 def test_a_decorator_registers_a_name() -> None:
     @anabranch.scheduler("the-last")
     class Last(anabranch.Scheduler):

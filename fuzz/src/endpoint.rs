@@ -150,7 +150,14 @@ struct Kind {
 
 fn config(kind: Kind) -> Config {
     let address = |last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
-    let path = |i: u16| PathConfig { id: PathId(i), local: address(1), remote: address(2), mtu: 1500, backup: false };
+    let path = |i: u16| PathConfig {
+        id: PathId(i),
+        local: address(1),
+        remote: address(2),
+        mtu: 1500,
+        backup: false,
+        metered: false,
+    };
     let mut config = Config::new(Protocol::Mptcp, (0..PATHS).map(path).collect());
     (config.local_port, config.remote_port) = (7000, 7000);
     let schedulers = scheduler::REGISTRY;

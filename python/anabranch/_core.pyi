@@ -193,6 +193,9 @@ class Subflow:
     def backup(self) -> bool:
         """Whether it carries data only while no other subflow works."""
     @property
+    def metered(self) -> bool:
+        """Whether bytes cost money on its path: ``metered = true`` in the scenario."""
+    @property
     def potentially_failed(self) -> bool:
         """Whether it has timed out and nothing was acknowledged since, or it is stale."""
     @property

@@ -176,7 +176,7 @@ impl Planner<'_> {
         let mtu = known.filter_map(|direction| direction.mtu).min().unwrap_or(USUAL_MTU);
         let (near, far) = addresses(path, spec.ip);
         let (local, remote) = if client { (near, far) } else { (far, near) };
-        PathConfig { id: PathId(path as u16), local, remote, mtu, backup: spec.backup }
+        PathConfig { id: PathId(path as u16), local, remote, mtu, backup: spec.backup, metered: spec.metered }
     }
 }
 

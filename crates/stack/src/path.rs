@@ -17,6 +17,8 @@ pub struct PathConfig {
     pub mtu: u32,
     /// Whether to use the path only when no other works.
     pub backup: bool,
+    /// Whether bytes cost money on the path.
+    pub metered: bool,
 }
 
 impl PathConfig {

@@ -64,6 +64,8 @@ pub struct SubflowView {
     pub established: bool,
     /// Either side marked it as a backup: it carries data only when no other subflow works.
     pub backup: bool,
+    /// Bytes cost money on its path.
+    pub metered: bool,
     /// It timed out and nothing was acknowledged since, or it is stale: its data was handed to others, and it gets no new data.
     pub potentially_failed: bool,
     /// A timeout alone keeps new data off it (legacy Multipath TCP); otherwise only its failure does (upstream Linux).
@@ -174,6 +176,7 @@ impl SubflowView {
             path: PathId(id),
             established: true,
             backup: false,
+            metered: false,
             potentially_failed: false,
             rests_in_loss: true,
             allowed: true,

@@ -130,6 +130,7 @@ impl Options {
             remote: listen.address,
             mtu: self.mtu,
             backup: false,
+            metered: false,
         });
         let mut config = Config::new(Protocol::Mptcp, paths.collect());
         config.local_port = self.port;

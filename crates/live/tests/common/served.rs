@@ -117,6 +117,7 @@ impl Case {
             remote: self.family.client(PathId(i)),
             mtu: testnet::MTU,
             backup: false,
+            metered: false,
         });
         let mut config = Config::new(Protocol::Mptcp, paths.collect());
         config.local_port = PORT;

@@ -50,6 +50,7 @@ impl Honest {
             remote: SERVER,
             mtu: 1500,
             backup: false,
+            metered: false,
         };
         let mut config = Config::new(Protocol::Mptcp, (0..PATHS).map(path).collect());
         (config.local_port, config.remote_port) = (port, PORT);
@@ -115,7 +116,8 @@ pub fn world_of(limits: Limits, answer: impl Fn() -> Answer) -> World<impl FnMut
 }
 
 fn config() -> Config {
-    let path = |i| PathConfig { id: PathId(i), local: SERVER, remote: SERVER, mtu: 1500, backup: false };
+    let path =
+        |i| PathConfig { id: PathId(i), local: SERVER, remote: SERVER, mtu: 1500, backup: false, metered: false };
     let mut config = Config::new(Protocol::Mptcp, (0..PATHS).map(path).collect());
     config.local_port = PORT;
     config

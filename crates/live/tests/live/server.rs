@@ -31,7 +31,7 @@ fn server(answer: u64) -> Server<impl FnMut(Opened) -> Answer, Answer> {
 }
 
 fn server_with(limits: Limits, len: u64) -> Server<impl FnMut(Opened) -> Answer, Answer> {
-    let path = PathConfig { id: PATH, local: SERVER, remote: CLIENT, mtu: 1500, backup: false };
+    let path = PathConfig { id: PATH, local: SERVER, remote: CLIENT, mtu: 1500, backup: false, metered: false };
     let mut config = Config::new(Protocol::Mptcp, vec![path]);
     config.local_port = PORT;
     Server::new(config, limits, move |_| Answer::new(len)).expect("a valid configuration")
@@ -309,7 +309,7 @@ impl Application for Reluctant {
 fn an_application_that_does_not_read_stops_its_client() {
     let wanted = std::rc::Rc::new(std::cell::Cell::new(1000));
     let name = std::cell::Cell::new(None);
-    let path = PathConfig { id: PATH, local: SERVER, remote: CLIENT, mtu: 1500, backup: false };
+    let path = PathConfig { id: PATH, local: SERVER, remote: CLIENT, mtu: 1500, backup: false, metered: false };
     let mut config = Config::new(Protocol::Mptcp, vec![path]);
     config.local_port = PORT;
     let open = |opened: Opened| {
@@ -528,7 +528,7 @@ impl ExternalParts for Authors {
 }
 
 fn server_of(authors: &Arc<Authors>) -> Server<impl FnMut(Opened) -> Answer, Answer> {
-    let path = PathConfig { id: PATH, local: SERVER, remote: CLIENT, mtu: 1500, backup: false };
+    let path = PathConfig { id: PATH, local: SERVER, remote: CLIENT, mtu: 1500, backup: false, metered: false };
     let mut config = Config::new(Protocol::Mptcp, vec![path]);
     config.local_port = PORT;
     config.transport.scheduler = Choice::of("authors:Fails");

@@ -132,8 +132,14 @@ struct World<F> {
 }
 
 fn config(family: Family, protocol: Protocol, ours: impl Fn(PathId) -> IpAddr) -> Config {
-    let path =
-        |i| PathConfig { id: PathId(i), local: ours(PathId(i)), remote: family.server(), mtu: 1500, backup: false };
+    let path = |i| PathConfig {
+        id: PathId(i),
+        local: ours(PathId(i)),
+        remote: family.server(),
+        mtu: 1500,
+        backup: false,
+        metered: false,
+    };
     Config::new(protocol, (0..PATHS).map(path).collect())
 }
 

@@ -41,6 +41,10 @@ impl Subflow {
         self.view.backup
     }
     #[getter]
+    fn metered(&self) -> bool {
+        self.view.metered
+    }
+    #[getter]
     fn potentially_failed(&self) -> bool {
         self.view.potentially_failed
     }

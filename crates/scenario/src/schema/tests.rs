@@ -393,10 +393,11 @@ proptest! {
         events in proptest::collection::vec((0u32..100, 0usize..3, loss(), any::<Option<bool>>()), 0..4),
         question in "\\PC{0,20}",
         backup: bool,
+        metered: bool,
     ) {
         let mut text = format!("schema = 1\nduration = \"9 s\"\nquestion = {}\n", toml::Value::String(question));
         for (i, body) in links.iter().enumerate() {
-            text += &format!("[link.l{i}]\n{body}[path.p{i}]\nlinks = [\"l{i}\"]\nbackup = {backup}\n");
+            text += &format!("[link.l{i}]\n{body}[path.p{i}]\nlinks = [\"l{i}\"]\nbackup = {backup}\nmetered = {metered}\n");
         }
         text += "[[session]]\nvideo = { kind = \"progressive\", size = \"1 MB\", rate = \"1 Mb/s\", fps = \"24000/1001\" }\n";
         text += "player = { kind = \"vlc-2\", caching = \"300 ms\" }\n[[session]]\nstart = \"1 s\"\n";

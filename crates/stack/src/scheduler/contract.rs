@@ -88,7 +88,7 @@ prop_compose! {
     fn any_subflow()(
         (established, allowed) in (prop::bool::weighted(0.9), prop::bool::weighted(0.9)),
         (potentially_failed, rests_in_loss) in (prop::bool::weighted(0.1), any::<bool>()),
-        backup in prop::bool::weighted(0.2),
+        (backup, metered) in (prop::bool::weighted(0.2), prop::bool::weighted(0.3)),
         phase in any_phase(),
         mss in prop_oneof![Just(1_u32), Just(1_400), Just(9_000)],
         (cwnd, ssthresh) in (any_window(), any_window()),
@@ -98,7 +98,7 @@ prop_compose! {
         pacing_rate in any_rate(),
     ) -> SubflowView {
         SubflowView {
-            id: SubflowId(0), path: PathId(0), established, backup, potentially_failed, rests_in_loss, allowed, phase,
+            id: SubflowId(0), path: PathId(0), established, backup, metered, potentially_failed, rests_in_loss, allowed, phase,
             mss, tcp_mss: mss, cwnd, ssthresh, in_flight, unrepaired: in_flight / 20, oldest_sent: None, last_ack_at: Instant::ZERO, queued, outstanding, memory, send_buffer, srtt, rttvar, latest_rtt, min_rtt,
             pace: Pace::fixed(pacing_rate), delivery: Delivered::default(), arrivals: Arrivals::default(), acked_since_loss: 0, acked_between_losses: 0,
         }

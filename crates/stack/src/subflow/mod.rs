@@ -356,6 +356,7 @@ impl Subflow {
             path: self.path.id,
             established: self.is_established() && !self.errands.is_closing(),
             backup: self.backup_here || self.backup_there,
+            metered: self.path.metered,
             potentially_failed: self.potentially_failed,
             rests_in_loss: self.rests_in_loss,
             allowed: self.allowed,

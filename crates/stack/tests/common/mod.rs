@@ -153,6 +153,7 @@ pub fn config(protocol: Protocol, paths: usize) -> Config {
         remote: std::net::Ipv4Addr::new(10, i as u8, 0, 2).into(),
         mtu: 1500,
         backup: false,
+        metered: false,
     };
     Config::new(protocol, (0..paths).map(path).collect())
 }

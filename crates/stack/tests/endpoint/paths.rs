@@ -34,6 +34,18 @@ fn loads(emitted: &[(usize, anabranch_segment::Segment)]) -> [usize; 2] {
 }
 
 #[test]
+fn a_subflow_is_metered_as_its_path_is() {
+    let mut paths = config(Protocol::Mptcp, 2);
+    paths.paths[1].metered = true;
+    let mut net =
+        Pair::new(paths, config(Protocol::Mptcp, 2), vec![Path::symmetric(10, 10), Path::symmetric(10, 20)], 3);
+    net.run_until(secs(1), |_| false);
+    let metered = |end: &Connection| end.views().iter().map(|view| (view.path, view.metered)).collect::<Vec<_>>();
+    assert_eq!(metered(&net.client), [(PathId(0), false), (PathId(1), true)]);
+    assert_eq!(metered(net.server()), [(PathId(0), false), (PathId(1), false)], "nothing is signalled");
+}
+
+#[test]
 fn a_priority_moves_the_traffic_and_moves_it_back() {
     let paths = || vec![Path::symmetric(10, 10), Path::symmetric(10, 20)];
     let mut net = Pair::new(config(Protocol::Mptcp, 2), config(Protocol::Mptcp, 2), paths(), 3);

@@ -20,7 +20,7 @@ pub struct Path {
     /// Use the path only while no other one works.
     #[serde(default)]
     pub backup: bool,
-    /// Bytes cost money on this path. This changes nothing in a run; the metrics count what was sent there.
+    /// Bytes cost money on this path. Schedulers and path policies see it, and the metrics count what was sent there.
     #[serde(default)]
     pub metered: bool,
     /// The congestion control of its subflows; the transport's where absent.

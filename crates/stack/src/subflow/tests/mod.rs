@@ -73,6 +73,7 @@ impl Bed {
             remote: [10, 0, 0, 2].into(),
             mtu: 1500,
             backup: false,
+            metered: false,
         };
         let origin = Origin {
             id: SubflowId(0),
