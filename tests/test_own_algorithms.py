@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
@@ -209,6 +210,34 @@ def test_own_algorithms_see_which_paths_are_metered(kind: str) -> None:
     assert seen == {(0, False), (1, True)}
     sent = {subflow["path"]: subflow["bytes"] for subflow in run.metrics["sessions"][0]["subflows"]}
     assert sent["lte"] == 0 < sent["wifi"]
+
+
+@pytest.mark.parametrize("pacing", ["levels", "off"])
+def test_an_own_scheduler_sees_the_buffer_that_the_server_estimates(pacing: str) -> None:
+    seen: list[tuple[float, float | None]] = []
+
+    @anabranch.scheduler("looker")
+    class Looker(anabranch.Scheduler):
+        def decide(self, view: anabranch.SchedulerView, _trigger: anabranch.Trigger) -> anabranch.Subflow:
+            # The client has a scheduler for its requests.
+            if view.next > 20_000:
+                seen.append((view.now, view.buffer))
+            return view.candidates[0]
+
+    change = {"duration": "19 s", "server.response_pacing": pacing}
+    run = anabranch.run(with_algorithm("scheduler", "looker"), set=change, events=True)
+    if pacing == "off":
+        assert {buffer for _, buffer in seen} == {None}
+        return
+    recorded = run.recording.sessions[0]
+    known = [(now, buffer) for now, buffer in seen if buffer is not None]
+    assert len(known) == len(seen) > 500
+    times, estimates = np.transpose(known)
+    errors = np.abs(np.interp(times, recorded.times_s, recorded.buffer_s) - estimates)
+    assert estimates.max() > 5.0
+    # The player's buffer is recorded each tenth of a second, and grows by 2 s in between with a media segment.
+    assert np.percentile(errors, 50) < 0.05
+    assert np.percentile(errors, 90) < 0.25
 
 
 def test_a_decorator_registers_a_name() -> None:

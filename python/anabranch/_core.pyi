@@ -360,6 +360,12 @@ class SchedulerView:
     def consumption_rate(self) -> float | None:
         """The rate at which the application consumes the data, bit/s; ``None`` if unknown."""
     @property
+    def buffer(self) -> float | None:
+        """Playing time that the viewer has buffered, seconds, by an estimate of the server.
+
+        ``None`` if nobody estimates it: with ``server.response_pacing = "off"``, and for what is no media of DASH.
+        """
+    @property
     def message_end(self) -> int | None:
         """The offset at which the current message ends; ``None`` if unknown."""
 

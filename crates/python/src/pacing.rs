@@ -57,7 +57,8 @@ impl ResponsePacer for Paced {
             FileResponse { path, cmcd, begin, bytes }
         });
         pacer.advance(now, connection, acked, responses);
-        Caps { own: pacer.cap(connection), changed: pacer.take_changed() }
+        let buffered_until = pacer.buffered_until(connection);
+        Caps { own: pacer.cap(connection), buffered_until, changed: pacer.take_changed() }
     }
 
     fn close(&self, now: Instant, connection: usize) -> Vec<usize> {

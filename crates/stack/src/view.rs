@@ -307,11 +307,19 @@ pub struct ConnectionView {
     pub opportunistic_retransmissions: u64,
     /// The application's hints.
     pub hints: Hints,
+    /// When the buffer of the viewer who gets this data will be empty if nothing more arrives, by an estimate of the server; `None` where
+    /// nobody estimates it.
+    pub buffered_until: Option<Instant>,
 }
 
 impl ConnectionView {
     /// Free bytes of the peer's shared window.
     pub fn window_space(&self) -> u64 {
         self.window_end.saturating_sub(self.next)
+    }
+
+    /// Playing time that the viewer has buffered, if anybody estimates it; see [`ConnectionView::buffered_until`].
+    pub fn buffer(&self) -> Option<Duration> {
+        self.buffered_until.map(|until| until.since(self.now))
     }
 }

@@ -177,7 +177,8 @@ impl Application for Counted {
         }
         side.reply.leave = progress.closed;
         let over = progress.ended || progress.closed;
-        side.reply.pace_cap = paced.as_mut().and_then(|paced| paced.follow(progress.now, progress.acked, over, http));
+        let follow = |paced: &mut Paced| paced.follow(progress.now, progress.acked, over, http);
+        (side.reply.pace_cap, side.reply.buffered_until) = paced.as_mut().map_or((None, None), follow);
         side.reply
     }
 

@@ -173,8 +173,10 @@ impl Application for Web {
         self.answer();
         let finish = self.closing || progress.ended;
         let begun = std::mem::take(&mut self.begun);
-        let pace_cap = self.paced.as_mut().and_then(|paced| paced.advance(progress.now, progress.acked, begun));
-        Reply { bytes: self.written - before, finish, leave: progress.closed, pace_cap, ..Reply::default() }
+        let advance = |paced: &mut Paced| paced.advance(progress.now, progress.acked, begun);
+        let (pace_cap, buffered_until) = self.paced.as_mut().map_or((None, None), advance);
+        let bytes = self.written - before;
+        Reply { bytes, finish, leave: progress.closed, pace_cap, buffered_until, ..Reply::default() }
     }
 
     fn fill(&self, offset: u64, buffer: &mut [u8]) {

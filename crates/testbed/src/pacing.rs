@@ -144,6 +144,9 @@ impl FlowPacing {
     }
 }
 
+/// The cap of a connection's rate, and when its viewer's buffer will be empty if nothing more arrives.
+type Guidance = (Option<Bandwidth>, Option<Instant>);
+
 /// A connection that is paced.
 pub(crate) struct Paced {
     pacing: Pacing,
@@ -152,21 +155,21 @@ pub(crate) struct Paced {
 }
 
 impl Paced {
-    /// The server of one of our players has read what there is; returns the cap of the connection's rate.
-    pub fn follow(&mut self, now: Instant, acked: u64, over: bool, http: &mut HttpServer) -> Option<Bandwidth> {
+    /// The server of one of our players has read what there is.
+    pub fn follow(&mut self, now: Instant, acked: u64, over: bool, http: &mut HttpServer) -> Guidance {
         self.now = now;
         let progress = Progress { acked, written: http.written(), over };
         let pacer = &mut self.pacing.lock().pacer;
         pacer.progress(now, self.connection, progress, std::iter::from_fn(|| http.next_answer()));
-        pacer.cap(self.connection)
+        (pacer.cap(self.connection), pacer.buffered_until(self.connection))
     }
 
-    /// The server of a program has begun these responses; returns the cap of the connection's rate.
-    pub fn advance(&mut self, now: Instant, acked: u64, begun: Vec<FileResponse>) -> Option<Bandwidth> {
+    /// The server of a program has begun these responses.
+    pub fn advance(&mut self, now: Instant, acked: u64, begun: Vec<FileResponse>) -> Guidance {
         self.now = now;
         let pacer = &mut self.pacing.lock().pacer;
         pacer.advance(now, self.connection, acked, begun.into_iter());
-        pacer.cap(self.connection)
+        (pacer.cap(self.connection), pacer.buffered_until(self.connection))
     }
 }
 

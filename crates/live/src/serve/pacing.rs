@@ -77,6 +77,8 @@ pub struct BegunResponse {
 pub struct Caps {
     /// That of the connection; `None`: no limit.
     pub own: Option<Bandwidth>,
+    /// When the buffer of the connection's viewer will be empty if nothing more arrives; `None` where nobody estimates it.
+    pub buffered_until: Option<Instant>,
     /// Connections whose caps are others than before.
     pub changed: Vec<usize>,
 }
@@ -162,12 +164,12 @@ pub(super) struct PacedLoop {
 }
 
 impl PacedLoop {
-    /// The connection has progressed; returns the cap of its rate.
-    pub(super) fn follow(&mut self, now: Instant, acked: u64) -> Option<Bandwidth> {
+    /// The connection has progressed; returns the cap of its rate, and when its viewer's buffer will be empty.
+    pub(super) fn follow(&mut self, now: Instant, acked: u64) -> (Option<Bandwidth>, Option<Instant>) {
         self.now = now;
         let caps = self.pacing.pacer.progress(now, self.number, acked, self.announcements.take());
         self.pacing.wake(&caps.changed, self.number);
-        caps.own
+        (caps.own, caps.buffered_until)
     }
 }
 
@@ -258,7 +260,8 @@ mod tests {
 
         fn progress(&self, _: Instant, connection: usize, acked: u64, begun: Vec<BegunResponse>) -> Caps {
             self.note(format!("progress {connection} {acked} {}", begun.len()));
-            Caps { own: Some(Bandwidth::from_mbps(connection as u64)), changed: vec![0, 1, 2] }
+            let own = Some(Bandwidth::from_mbps(connection as u64));
+            Caps { own, buffered_until: Some(Instant::ZERO), changed: vec![0, 1, 2] }
         }
 
         fn close(&self, _: Instant, connection: usize) -> Vec<usize> {
@@ -286,7 +289,7 @@ mod tests {
         let (mut second, announcements) = pacing.open(id(71), client);
         let mut woken = Vec::new();
         announcements.announce(response());
-        assert_eq!(second.follow(Instant::ZERO, 5), Some(Bandwidth::from_mbps(1)));
+        assert_eq!(second.follow(Instant::ZERO, 5), (Some(Bandwidth::from_mbps(1)), Some(Instant::ZERO)));
         ready.take(&mut woken);
         assert_eq!(take(&mut woken), [id(70)], "not itself, and nobody who is not there");
         second.follow(Instant::ZERO, 6);

@@ -97,12 +97,12 @@ impl Application for StreamApplication {
     fn poll(&mut self, progress: Progress) -> Reply {
         let Progress { now, acked, unread, ended, closed, subflows, .. } = progress;
         self.ledger.progress(acked, subflows);
-        let pace_cap = self.paced.as_mut().and_then(|paced| paced.follow(now, acked));
+        let (pace_cap, buffered_until) = self.paced.as_mut().map_or((None, None), |paced| paced.follow(now, acked));
         self.ledger.paced(pace_cap);
         let request = self.end.poll(Report { acked, unread, ended, closed });
         let abort = request.abandoned && !request.finished;
         let (bytes, finish, leave) = (request.written, request.finished, request.abandoned);
-        Reply { bytes, finish, abort, leave, pace_cap, ..Reply::default() }
+        Reply { bytes, finish, abort, leave, pace_cap, buffered_until, ..Reply::default() }
     }
 
     fn has_request(&self, received: u64, written: u64) -> bool {

@@ -65,6 +65,8 @@ pub struct Reply {
     pub leave: bool,
     /// The most that the connection may send from here on, over all subflows together; `None`: no limit.
     pub pace_cap: Option<Bandwidth>,
+    /// When the viewer's buffer will be empty if nothing more arrives; `None` where nobody estimates it.
+    pub buffered_until: Option<Instant>,
 }
 
 /// The application of one connection. It does not block.

@@ -202,6 +202,7 @@ impl<A: Application> Slot<A> {
             return;
         }
         connection.set_pace_cap(reply.pace_cap);
+        connection.set_buffered_until(reply.buffered_until);
         if reply.abort {
             return connection.abort(now);
         }

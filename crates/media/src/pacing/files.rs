@@ -208,6 +208,12 @@ impl FilePacer {
         self.pacer.pace(connection).filter(|_| self.pacer.sends_media(connection))
     }
 
+    /// When the buffer of the connection's viewer will be empty; see [`Pacer::buffered_until`]. For what is no media nobody waits that has a
+    /// buffer.
+    pub fn buffered_until(&self, connection: usize) -> Option<Instant> {
+        self.pacer.buffered_until(connection).filter(|_| self.pacer.sends_media(connection))
+    }
+
     /// Connections whose caps are others than when this was called last.
     pub fn take_changed(&mut self) -> Vec<usize> {
         if !std::mem::take(&mut self.changes) {

@@ -199,6 +199,12 @@ impl Pacer {
         Some(Bandwidth::from_bps(pace.as_bps() / sending.max(1)))
     }
 
+    /// When the buffer of the connection's viewer will be empty, by an estimate. A player that is paused, or has waited before it began, has
+    /// more.
+    pub fn buffered_until(&self, connection: usize) -> Option<Instant> {
+        self.viewers[self.connections[connection].viewer?].buffered_until()
+    }
+
     /// The connections of all viewers, by viewer.
     pub fn connections(&self) -> impl Iterator<Item = usize> {
         self.presences.iter().flat_map(|presence| presence.connections.iter().copied())

@@ -190,6 +190,13 @@ impl Viewer {
         self.buffered.0 - now.since(self.buffered.1)
     }
 
+    /// When that will be played; `None` as long as nothing was asked for, or if the server knows no playing times.
+    pub fn buffered_until(&self) -> Option<Instant> {
+        let has_times = self.video.is_some() || !self.reported.0.is_zero();
+        let has_asked = self.next.is_some() || self.is_served();
+        (has_times && has_asked).then(|| self.buffered.1 + self.buffered.0)
+    }
+
     /// The mean bitrate of what was asked for, bit/s, of which old requests are forgotten by [`Viewer::forget`].
     pub fn mean_bitrate(&self) -> f64 {
         if self.asked.1 > 0.0 { self.asked.0 / self.asked.1 } else { 0.0 }

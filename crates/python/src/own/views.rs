@@ -347,6 +347,10 @@ impl SchedulerView {
         self.connection.hints.consumption_rate.map(bps)
     }
     #[getter]
+    fn buffer(&self) -> Option<f64> {
+        self.connection.buffer().map(|buffer| buffer.as_secs_f64())
+    }
+    #[getter]
     fn message_end(&self) -> Option<u64> {
         self.connection.hints.message_end
     }

@@ -39,6 +39,7 @@ impl Pacing {
         for (at, flow) in flows.iter_mut().enumerate() {
             if let Some(connection) = flow.served() {
                 connection.set_pace_cap(self.0.pace(at));
+                connection.set_buffered_until(self.0.buffered_until(at));
             }
         }
     }

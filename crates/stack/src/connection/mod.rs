@@ -137,6 +137,7 @@ pub struct Connection {
     path_manager: FullMesh,
     path_policy: Box<dyn PathPolicy>,
     hints: Hints,
+    buffered_until: Option<Instant>,
     pace_cap: PaceCap,
     log: Log<TransportEvent>,
     next_subflow: u16,
@@ -232,6 +233,7 @@ impl Connection {
             path_policy,
             path_manager: FullMesh::new(config.paths.iter().map(|path| path.id)),
             hints: Hints::default(),
+            buffered_until: None,
             pace_cap: PaceCap::default(),
             log: Log::default(),
             next_subflow: 0,
@@ -357,6 +359,12 @@ impl Connection {
     /// The application's hints about its data.
     pub fn set_hints(&mut self, hints: Hints) {
         self.hints = hints;
+    }
+
+    /// When the viewer's buffer will be empty if nothing more arrives, by the application's estimate; `None` where it has none. Schedulers
+    /// see it ([`ConnectionView::buffer`]) when something happens next.
+    pub fn set_buffered_until(&mut self, time: Option<Instant>) {
+        self.buffered_until = time;
     }
 
     /// Limits the rate of payload that is sent, new or not, over all subflows together; `None` removes the limit. Windows and paces of the
@@ -563,6 +571,7 @@ impl Connection {
             write_begins: self.config.transport.commit == Commit::IntoBuffer && self.outgoing.write_placed(),
             opportunistic_retransmissions: self.progress.opportunistic,
             hints: self.hints,
+            buffered_until: self.buffered_until,
         }
     }
 

@@ -120,6 +120,23 @@ fn a_session_is_one_viewer_on_all_of_its_connections() {
 }
 
 #[test]
+fn a_connection_that_sends_media_knows_when_the_buffer_will_be_empty() {
+    let (mut pacer, _) = made();
+    let connection = pacer.open(client(1));
+    pacer.respond(at_ms(100), connection, &response("/film/hi/1.m4s", "", 0));
+    assert_eq!(pacer.buffered_until(connection), Some(Instant::ZERO), "nothing is buffered");
+    acked(&mut pacer, 500, connection, 1_000);
+    assert_eq!(pacer.buffered_until(connection), None, "nothing is being sent");
+    pacer.respond(at_ms(500), connection, &response("/other.iso", "", 1_000));
+    assert_eq!(pacer.buffered_until(connection), None, "no media");
+    pacer.respond(at_ms(700), connection, &response("/film/hi/2.m4s", "", 2_000));
+    assert_eq!(pacer.buffered_until(connection), Some(at_ms(4_500)), "4 s since the first one arrived");
+    let reports = pacer.open(client(2));
+    pacer.respond(at_ms(700), reports, &response("/else/1.m4s", "ot=v,d=3000,bl=9000", 0));
+    assert_eq!(pacer.buffered_until(reports), Some(at_ms(9_700)));
+}
+
+#[test]
 fn without_a_session_an_address_is_a_viewer_of_each_mpd() {
     let (mut pacer, seen) = made();
     pacer.learn("/b/b.mpd", "1", Presentation::read("/b/b.mpd", MPD, |_| None));
