@@ -43,6 +43,10 @@ def _axes(rows: int = 1, columns: int = 1, height: float = 2.7, **keys: Any) -> 
 # --- Schedulers -----------------------------------------------------------------------------------------------------
 
 
+# The marks of `viewer-buffer`.
+_MARKS = {"low_s": 4.0, "high_s": 9.6}
+
+
 @cache
 def _delivered(scheduler: str) -> runs.Delivery:
     """The chunk with a scheduler; upstream's takes data ahead of the windows, as it does in the kernel."""
@@ -74,6 +78,8 @@ def _complete(axes: Axes, found: runs.Delivery, name: str, colour: str = style.I
 
 def scheduler(name: str) -> Figure:
     """One chunk with this scheduler, and with min-rtt when that was complete."""
+    if name == "viewer-buffer":
+        return viewer_buffer(name)
     with style.applied():
         figure, axes = _axes()
         found, usual = _delivered(name), _delivered("min-rtt")
@@ -86,6 +92,29 @@ def scheduler(name: str) -> Figure:
         axes.set_xlim(0.0, max(found.complete_ms, usual.complete_ms) * 1.06)
         axes.set_ylabel("place in the response (kB)")
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), markerscale=1.6)
+        return figure
+
+
+def viewer_buffer(name: str) -> Figure:
+    """What comes over a metered path, and the viewer's buffer: a chunk has no viewer."""
+    with style.applied():
+        figure, (above, below) = _axes(2, 1, height=3.2, sharex=True)
+        for each, colour in (("min-rtt", style.STALL), (name, _COLOUR[runs.SLOW])):
+            change = {"transport.scheduler": each}
+            run = anabranch.run("viewers/metered", seed=runs.SEED, set=change, events=True)
+            sent = run.events.filter(event="segment-sent", source="session 0/server", path="lte")
+            above.plot(sent["time_s"], np.cumsum(sent["bytes"]) / 1e6, color=colour, label=each)
+            recorded = run.recording.sessions[0]
+            below.plot(recorded.times_s, recorded.buffer_s, color=colour, linewidth=0.9, label=each)
+        for mark in ("low_s", "high_s"):
+            below.axhline(_MARKS[mark], color=style.MUTED, linewidth=0.8, linestyle="--")
+        above.set_title("what comes over the metered path")
+        above.set_ylabel("MB")
+        above.legend(loc="upper left")
+        below.set_ylabel("buffer (s)")
+        below.set_xlabel("seconds")
+        below.set_xlim(left=0.0)
+        below.set_ylim(bottom=0.0)
         return figure
 
 

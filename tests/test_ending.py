@@ -3,7 +3,9 @@
 import json
 import shutil
 import tomllib
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -143,6 +145,19 @@ def test_copies_and_metered_paths_are_counted() -> None:
     assert 0.2 * sum(sent.values()) < session["copied_bytes"] < sum(sent.values())
     (alone,) = package.run(tomllib.loads(SCENARIO), set={"session.0.paths": ["lte"]}).metrics["sessions"]
     assert (alone["copied_bytes"], alone["metered_bytes"]) == (0, 0)
+
+
+def test_a_metered_path_rests_while_the_viewers_buffer_is_long() -> None:
+    def run(change: dict[str, Any]) -> package.Run:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", package.RunWarning)
+            return package.run("viewers/metered", seed=2, set={"duration": "200 s", **change})
+
+    changes: list[dict[str, Any]] = [{"transport.scheduler": "min-rtt"}, {}, {"server.response_pacing": "off"}]
+    usual, rests, unknown = (run(change).metrics["sessions"][0]["metered_bytes"] for change in changes)
+    assert 0 < rests < 0.5 * usual
+    # Where nobody estimates the buffer it decides as its base does. It is asked in pauses, too, in which windows decay.
+    assert unknown == pytest.approx(usual, rel=0.02)
 
 
 def test_a_seed_without_effect_is_told_to_who_chose_it(anabranch: Run, scenario: Path) -> None:

@@ -413,6 +413,7 @@ class Transport(TypedDict):
             "reinject-deadline",
             "peekaboo",
             "joined",
+            "viewer-buffer",
         ]
         | dict[str, Any]
     ]
@@ -592,7 +593,9 @@ class Path(TypedDict):
     backup: NotRequired[bool]
     """Use the path only while no other one works."""
     metered: NotRequired[bool]
-    """Bytes cost money on this path. This changes nothing in a run; the metrics count what was sent there."""
+    """Bytes cost money on this path. Schedulers and path policies see it, and the metrics count what was sent
+    there.
+    """
     congestion_control: NotRequired[
         Literal["newreno", "cubic", "compound", "lia", "olia", "balia", "wvegas", "bbr", "mcc", "cbbr", "bbr3"]
         | dict[str, Any]

@@ -25,6 +25,7 @@ mod reinject_deadline;
 mod round_robin;
 mod sticky;
 mod sttf;
+mod viewer_buffer;
 
 #[cfg(test)]
 mod conformance;
@@ -64,6 +65,7 @@ pub static REGISTRY: Registry<Constructor> = Registry::new(&[
     reinject_deadline::ENTRY,
     peekaboo::ENTRY,
     earliest::JOINED,
+    viewer_buffer::ENTRY,
 ]);
 
 /// The option that every scheduler takes: keep data off subflows in fast recovery.

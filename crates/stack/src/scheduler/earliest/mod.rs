@@ -34,6 +34,7 @@ use forecast::{Arrival, Finish, Path, finish};
 pub(super) use joined::ENTRY as JOINED;
 use joined::Terms;
 use tail::Tail;
+pub(super) use tail::grace;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "earliest",

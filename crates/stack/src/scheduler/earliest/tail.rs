@@ -120,7 +120,7 @@ impl Tail {
 }
 
 /// By how much an acknowledgment may be late without being overdue.
-fn grace(subflow: &SubflowView) -> Duration {
+pub(in crate::scheduler) fn grace(subflow: &SubflowView) -> Duration {
     (subflow.srtt / 8).max(subflow.rttvar * 4).max(LEAST_OVERDUE)
 }
 
