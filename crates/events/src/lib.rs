@@ -10,6 +10,7 @@ mod histogram;
 mod host;
 mod limit;
 mod link;
+mod pacing;
 mod player;
 mod transport;
 
@@ -17,6 +18,7 @@ pub use histogram::Histogram;
 pub use host::HostEvent;
 pub use limit::{Limit, PathLimit};
 pub use link::{DropCause, LinkEvent};
+pub use pacing::PacingCounts;
 pub use player::PlayerEvent;
 pub use transport::{
     CloseReason, FallbackReason, Forecast, ForecastReason, LossCause, MtuCause, Note, SendKind, TransportEvent,

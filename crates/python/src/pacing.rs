@@ -1,6 +1,7 @@
 //! The pacing of responses for the server: its calls, passed on to the policies of `media`.
 
-use anabranch_live::serve::{BegunResponse, Caps, PacingCounts, ResponsePacer, ServedMpd};
+use anabranch_events::PacingCounts;
+use anabranch_live::serve::{BegunResponse, Caps, ResponsePacer, ServedMpd};
 use anabranch_media::cmcd::Cmcd;
 use anabranch_media::pacing::{FilePacer, FileResponse, Presentation, create};
 use anabranch_stack::options::{OptionError, Options};
@@ -68,14 +69,6 @@ impl ResponsePacer for Paced {
     }
 
     fn counts(&self) -> PacingCounts {
-        let counts = self.pacer().counts();
-        PacingCounts {
-            media: counts.media,
-            paced: counts.paced,
-            viewers: counts.viewers,
-            limited: counts.limited,
-            presentations: counts.presentations,
-            unusable: counts.unusable,
-        }
+        self.pacer().counts()
     }
 }

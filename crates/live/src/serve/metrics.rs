@@ -5,8 +5,8 @@
 
 use super::Options;
 use super::channel::lock;
-use super::pacing::PacingCounts;
 use super::status::{Board, PathStatus, Process, Status};
+use anabranch_events::PacingCounts;
 use anabranch_stack::external::DecisionTimes;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};

@@ -32,7 +32,7 @@ pub use access::{AccessLog, LogFormat};
 pub use devices::Devices;
 pub use files::Visible;
 pub use options::{Content, Listen, Options, SEND_MEMORY, ServeError};
-pub use pacing::{BegunResponse, Caps, PacingCounts, ResponsePacer, ServedMpd};
+pub use pacing::{BegunResponse, Caps, ResponsePacer, ServedMpd};
 pub use room::FIRST_ROOM;
 pub use serving::Serving;
 pub use status::{PathStatus, Process, Status, Traffic};

@@ -6,6 +6,7 @@
 use super::bell::LoopBell;
 use super::channel::{Ready, lock};
 use crate::ConnectionId;
+use anabranch_events::PacingCounts;
 use anabranch_units::{Bandwidth, Instant};
 use hyper::HeaderMap;
 use std::collections::HashSet;
@@ -81,23 +82,6 @@ pub struct Caps {
     pub buffered_until: Option<Instant>,
     /// Connections whose caps are others than before.
     pub changed: Vec<usize>,
-}
-
-/// Counts of a server's pacing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PacingCounts {
-    /// Responses with media so far.
-    pub media: u64,
-    /// Of these, responses that were paced when they began.
-    pub paced: u64,
-    /// Viewers who are present.
-    pub viewers: u64,
-    /// Connections that a cap limits.
-    pub limited: u64,
-    /// Presentations that are known by their MPDs.
-    pub presentations: u64,
-    /// MPDs that were asked for and cannot be used.
-    pub unusable: u64,
 }
 
 /// The pacing of a server.

@@ -8,6 +8,7 @@ use super::{Pacer, Progress, ResponsePacing};
 use crate::cmcd::{Cmcd, ObjectType, StreamingFormat};
 use crate::content::DashVideo;
 use crate::http::{Answer, MediaSegment};
+use anabranch_events::PacingCounts;
 use anabranch_units::{Bandwidth, Instant};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -64,23 +65,6 @@ pub struct FileResponse {
     pub begin: u64,
     /// Bytes of its body. The header before it is not counted, so the response counts as over some hundred bytes early.
     pub bytes: u64,
-}
-
-/// Counts of a server's pacing so far, and present values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PacingCounts {
-    /// Responses with media.
-    pub media: u64,
-    /// Of these, responses that were paced when they began.
-    pub paced: u64,
-    /// Viewers who are present.
-    pub viewers: u64,
-    /// Connections that a cap limits.
-    pub limited: u64,
-    /// Presentations that are known by their MPDs.
-    pub presentations: u64,
-    /// MPDs that were asked for and cannot be used: live ones, those without a file for each media segment, and broken ones.
-    pub unusable: u64,
 }
 
 impl FilePacer {

@@ -15,7 +15,7 @@ mod presentations;
 mod sammy;
 mod viewer;
 
-pub use files::{FilePacer, FileResponse, PacingCounts};
+pub use files::{FilePacer, FileResponse};
 pub use pacer::{Pacer, Progress};
 pub use presentations::{Presentation, UnknownMedia};
 pub use viewer::{Response, Viewer};
