@@ -8,7 +8,7 @@ use super::deadline::Deadline;
 use super::predict::is_off;
 use super::{Commit, Connection, Failover, Mode};
 use crate::scheduler::{Decision, Scheduler, SubflowSet, Trigger, View};
-use crate::subflow::{Chunk, Closing, Record, Reinjection, Subflow};
+use crate::subflow::{Attempt, Chunk, Closing, Record, Reinjection, Subflow};
 use crate::view::SubflowView;
 use anabranch_events::{SendKind, TransportEvent};
 use anabranch_units::{Instant, SubflowId};
@@ -189,7 +189,7 @@ impl Connection {
                 continue;
             }
             self.drop_acknowledged(at, u64::from(payload));
-            let payload = self.size_to_send(now, at, payload, Source::Queue);
+            let Some(payload) = self.size_to_send(now, at, payload, Source::Queue) else { continue };
             let subflow = &self.subflows[at];
             let next = subflow.peek(u64::from(payload)).filter(|_| subflow.sender.has_room());
             if let Some(chunk) = next.and_then(|chunk| self.within_window(chunk)) {
@@ -304,7 +304,7 @@ impl Connection {
         let payload = u64::from(self.subflows.latest_view(at).mss);
         let (limit, written) = match self.config.transport.commit {
             Commit::AtWindow if bytes >= payload => {
-                (u64::from(self.size_to_send(now, at, payload as u32, Source::Unsent)), self.outgoing.unsent())
+                (u64::from(self.size_to_send(now, at, payload as u32, Source::Unsent)?), self.outgoing.unsent())
             }
             Commit::AtWindow => (bytes.clamp(1, payload), self.outgoing.unsent()),
             Commit::IntoBuffer => (bytes.max(1), self.outgoing.begin_write()),
@@ -317,19 +317,25 @@ impl Connection {
         Some(NextSegment::Data { at, chunk, source: Source::Unsent })
     }
 
-    /// Payload of the next segment with data from this source: that of a `full` segment, or that of one which tries a larger size.
+    /// Payload of the next segment with data from this source: that of a `full` segment, or that of one which tries a larger size. `None`:
+    /// such a segment waits for room in the peer's window.
     #[inline]
-    fn size_to_send(&mut self, now: Instant, at: usize, full: u32, source: Source) -> u32 {
-        if self.subflows[at].sender.size().searches(now) { self.try_larger(at, full, source) } else { full }
+    fn size_to_send(&mut self, now: Instant, at: usize, full: u32, source: Source) -> Option<u32> {
+        if self.subflows[at].sender.size().searches(now) { self.try_larger(at, full, source) } else { Some(full) }
     }
 
     #[cold]
-    fn try_larger(&mut self, at: usize, full: u32, source: Source) -> u32 {
-        let available = match source {
-            Source::Queue => self.subflows[at].peek(u64::MAX).map_or(0, |chunk| chunk.len),
-            _ => self.outgoing.unsent().min(self.outgoing.window_end() - self.outgoing.next),
+    fn try_larger(&mut self, at: usize, full: u32, source: Source) -> Option<u32> {
+        let (unsent, space) = match source {
+            // What is queued is within the window.
+            Source::Queue => (self.subflows[at].peek(u64::MAX).map_or(0, |chunk| chunk.len), u64::MAX),
+            _ => (self.outgoing.unsent(), self.outgoing.window_end() - self.outgoing.next),
         };
-        self.subflows[at].sender.try_larger(full, available).unwrap_or(full)
+        match self.subflows[at].sender.try_larger(full, unsent, space) {
+            Attempt::None => Some(full),
+            Attempt::Of(larger) => Some(larger),
+            Attempt::Wait => None,
+        }
     }
 
     fn place_duplicate(&self, at: usize, offset: u64, bytes: u64) -> Option<NextSegment> {

@@ -17,7 +17,7 @@ pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use rtt::timestamp;
 pub(crate) use scoreboard::{Record, Reinjection};
 pub(crate) use sender::{
-    AckOutcome, Acknowledgment, Sender, SenderOptions, SizeChange, TimerOutcome, Withholding, least_mtu,
+    AckOutcome, Acknowledgment, Attempt, Sender, SenderOptions, SizeChange, TimerOutcome, Withholding, least_mtu,
 };
 
 use crate::congestion::CongestionControl;

@@ -22,7 +22,7 @@ use pacing::{Burst, BurstSize, Deferral};
 pub(crate) use recovery::TimerOutcome;
 use recovery::{Duplicate, Prr, Rack, TailProbe, Undo};
 use segment_size::SegmentSize;
-pub(crate) use segment_size::least_mtu;
+pub(crate) use segment_size::{Attempt, least_mtu};
 use usage::WindowUsage;
 pub(crate) use withheld::Withholding;
 

@@ -43,6 +43,18 @@ pub(crate) fn least_mtu(ipv4: bool) -> u32 {
     if ipv4 { SMALL[1] } else { SMALL[0] }
 }
 
+/// Whether the next segment tries a larger size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// It has the usual size.
+    None,
+    /// It does, with this much payload.
+    Of(u32),
+    /// It will, as soon as the peer's window has room for it and its followers: until then nothing new is sent (as in Linux's
+    /// `tcp_mtu_probe`). A window that is always full would otherwise never have room.
+    Wait,
+}
+
 /// A try of a larger size.
 #[derive(Clone, Copy, Debug)]
 struct Try {
@@ -260,24 +272,28 @@ impl SegmentSize {
 }
 
 impl Sender {
-    /// Payload of a segment that tries a larger size, for data of which `available` bytes may be sent; `payload` is that of a full
-    /// segment. The caller sends it at once, or nothing.
-    pub fn try_larger(&mut self, payload: u32, available: u64) -> Option<u32> {
+    /// Whether the next segment tries a larger size, if there are `unsent` bytes and the peer's window has `space` for new ones; `payload`
+    /// is that of a full segment. The caller sends it at once, or nothing.
+    pub fn try_larger(&mut self, payload: u32, unsent: u64, space: u64) -> Attempt {
         let calm = self.phase == Phase::Open && self.board.sacked() == 0 && self.board.lost() == 0;
         let size = &mut self.size;
-        let follow = u64::from(payload) * u64::from(FOLLOWERS);
         if !calm || size.watches || size.room >= size.most || self.window.cwnd.floor() <= FOLLOWERS {
-            return None;
+            return Attempt::None;
         }
         let room = size.candidate();
         let larger = payload + (room - size.room);
-        if available < u64::from(larger) + follow || !self.has_room() {
-            return None;
+        let needed = u64::from(larger) + u64::from(payload) * u64::from(FOLLOWERS);
+        if unsent < needed || !self.has_room() {
+            return Attempt::None;
+        }
+        if space < needed {
+            // What is in flight will be acknowledged, which may open the window.
+            return if self.board.is_empty() { Attempt::None } else { Attempt::Wait };
         }
         let start = self.next;
         self.size.tried = Some(Try { start, end: start + u64::from(larger), room });
         self.size.note_doubts();
-        Some(larger)
+        Attempt::Of(larger)
     }
 
     /// Segments have another size from here on, with `payload` bytes in a full one. Larger packets in flight are lost: they are sent
