@@ -135,7 +135,7 @@ pub(crate) struct Prr {
 /// State for undoing a reduction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Undo {
-    window: Window,
+    pub(super) window: Window,
     /// The first unacknowledged offset when the episode began: duplicates before it are ignored.
     since: u64,
     /// When the first retransmission of the episode was sent.
@@ -307,6 +307,7 @@ impl Sender {
         let under_way = self.board.retransmitted() + u32::from(self.probe.high_mark.is_some());
         let needed = Some(under_way).filter(|n| *n > 0);
         self.undo = Some(Undo { window: prior, since: self.acked, first_retransmission: None, needed });
+        self.size.note_reduction(prior);
         self.note_loss_interval();
         let whole = self.options.whole_windows && !self.control.governs_itself();
         if whole {
@@ -395,21 +396,20 @@ impl Sender {
         outcome.undone = true;
     }
 
-    /// The losses since the last reduction had another reason than congestion: the threshold of before holds, and the window begins
-    /// as after a pause.
-    pub(super) fn forgive_losses(&mut self, now: Instant) {
-        let Some(undo) = self.undo.take() else {
-            if self.control.governs_itself() {
-                // Its model of the path is that of a few small packets.
-                self.control.on_undo(now, &mut self.window);
-            }
-            return;
-        };
-        let initial = Packets::whole(INITIAL_WINDOW);
-        self.window.ssthresh = self.window.ssthresh.max(undo.window.ssthresh);
-        self.window.cwnd = self.window.cwnd.max(undo.window.cwnd.min(initial));
-        self.timeouts = 0;
-        self.control.on_undo(now, &mut self.window);
+    /// The losses since the window was `before` had another reason than congestion: the threshold of before holds, and the window
+    /// begins as after a pause. `None`: it was not reduced.
+    pub(super) fn forgive_losses(&mut self, now: Instant, before: Option<Window>) {
+        self.undo = None;
+        if let Some(before) = before {
+            let initial = Packets::whole(INITIAL_WINDOW);
+            self.window.ssthresh = self.window.ssthresh.max(before.ssthresh);
+            self.window.cwnd = self.window.cwnd.max(before.cwnd.min(initial));
+            self.timeouts = 0;
+        }
+        // The model of a control that governs itself is that of a few small packets.
+        if before.is_some() || self.control.governs_itself() {
+            self.control.on_undo(now, &mut self.window);
+        }
     }
 
     /// An acknowledgment after a probe: if more was acknowledged than the probe's own packet, the probe repaired a loss,

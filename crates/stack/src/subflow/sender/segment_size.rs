@@ -13,6 +13,7 @@
 
 use super::recovery::TailProbe;
 use super::{AckOutcome, Sender, SizeChange};
+use crate::congestion::Window;
 use crate::subflow::scoreboard::{Delivery, Record};
 use crate::view::{Packets, Phase};
 use anabranch_segment::{BASE_HEADER_LEN, MAX_OPTIONS_LEN};
@@ -86,6 +87,8 @@ struct Suspicion {
     /// Samples in a row without an answer, and how many sizes of small segments were given up for it.
     unanswered: u32,
     given_up: usize,
+    /// The window before the first of the reductions that the size may be the reason of.
+    before: Option<Window>,
 }
 
 /// See the module's description.
@@ -171,6 +174,14 @@ impl SegmentSize {
     #[inline]
     pub fn searches(&self, now: Instant) -> bool {
         self.search_at <= now
+    }
+
+    /// The window is reduced from `before`. If it is a size that does not pass, none of the reductions since it was last seen to pass
+    /// was for congestion, and there may be several: of timeouts, and of recoveries between them.
+    pub(super) fn note_reduction(&mut self, before: Window) {
+        if self.watches {
+            self.suspicion.before.get_or_insert(before);
+        }
     }
 
     /// Routers' reports may exceed what is in use while a larger size is tried: then they say what to try next. Returns whether the
@@ -302,6 +313,7 @@ impl Sender {
     pub fn resize(&mut self, now: Instant, change: SizeChange, payload: u32) {
         let smaller = !matches!(change, SizeChange::Tried(_));
         let before = self.size.room;
+        let unreduced = self.size.suspicion.before;
         self.size.settle(now, change);
         if !smaller {
             // As many bytes as before may be in flight (Linux `tcp_mtup_probe_success`).
@@ -313,7 +325,7 @@ impl Sender {
         }
         self.largest = payload;
         if matches!(change, SizeChange::BlackHole(_)) {
-            self.forgive_losses(now);
+            self.forgive_losses(now, unreduced);
             // The large packets used none of the link.
             self.paced_until = now;
         }
@@ -361,6 +373,10 @@ impl Sender {
         let suspicious = front.len > self.size.proven || self.timeouts >= SUSPICIOUS_TIMEOUTS;
         let due = (suspicious && self.size.is_suspect(&front)).then_some((front.start, true));
         self.size.suspicion.due = due;
+        if let Some(undo) = self.undo.filter(|_| due.is_some()) {
+            // The suspicion may begin after the first reduction.
+            self.size.suspicion.before.get_or_insert(undo.window);
+        }
         self.size.note_doubts();
     }
 
