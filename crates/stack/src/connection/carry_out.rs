@@ -16,7 +16,11 @@ impl Connection {
         match *choice {
             NextSegment::Data { at, chunk, source } => {
                 self.take(at, chunk, source);
-                self.encode_data(now, at, chunk)
+                let transmit = self.encode_data(now, at, chunk);
+                if self.subflows[at].sender.record_ended() {
+                    self.expand_send_buffer(at);
+                }
+                transmit
             }
             NextSegment::Ack(at) => {
                 if self.subflows[at].errands.owes_third_segment() {
@@ -85,9 +89,6 @@ impl Connection {
     /// Everything that could be sent was sent.
     pub(super) fn end_burst(&mut self, now: Instant) {
         let decay = self.config.transport.idle_restart;
-        if self.config.transport.commit == Commit::IntoBuffer && self.outgoing.lacks_room() {
-            self.expand_send_buffers();
-        }
         // A rate that the connection's cap limits does not show the path.
         let allowed_at = now.max(self.pace_cap.until());
         for at in self.subflows.take_unsettled().iter() {
@@ -95,13 +96,5 @@ impl Connection {
             self.subflows.settle(now, at, waits_for_pace, decay);
         }
         self.arm_progress(now);
-    }
-
-    fn expand_send_buffers(&mut self) {
-        for at in 0..self.subflows.len() {
-            if self.subflows[at].is_established() {
-                self.subflows[at].expand_send_buffer();
-            }
-        }
     }
 }

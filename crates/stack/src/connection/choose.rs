@@ -13,9 +13,6 @@ use crate::view::SubflowView;
 use anabranch_events::{SendKind, TransportEvent};
 use anabranch_units::{Instant, SubflowId};
 
-/// Linux's connection has the buffers of its subflows and this (`tcp_wmem[0]`, `__mptcp_sync_sndbuf`).
-const LEAST_BUFFER: u64 = 4_096;
-
 /// The segment to send; `at` and plain numbers are the subflow's position.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum NextSegment {
@@ -154,7 +151,9 @@ impl Connection {
             }
             if self.waits.filling.take().is_none() {
                 self.outgoing.write_all();
-                return None;
+                if !self.expand_send_buffers() {
+                    return None;
+                }
             }
         }
     }
@@ -265,13 +264,6 @@ impl Connection {
             return self.relieve_window(now, candidates);
         }
         self.schedule_new(now, candidates)
-    }
-
-    /// Where data commits into the buffer, the connection's is as large as those of its subflows.
-    pub(super) fn size_send_buffer(&mut self) {
-        if self.config.transport.commit == Commit::IntoBuffer {
-            self.outgoing.set_buffer(LEAST_BUFFER + self.subflows.iter().map(|s| s.memory.limit()).sum::<u64>());
-        }
     }
 
     fn schedule_new(&mut self, now: Instant, candidates: SubflowSet) -> Option<NextSegment> {

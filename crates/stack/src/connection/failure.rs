@@ -2,6 +2,7 @@
 
 use super::deadline::Deadline;
 use super::{Connection, Failover, Mode};
+use crate::scheduler::SubflowSet;
 use crate::subflow::{Reinjection, State};
 use anabranch_events::{CloseReason, TransportEvent};
 use anabranch_segment::ResetReason;
@@ -154,6 +155,8 @@ impl Connection {
                     Failover::Upstream => self.outgoing.reinject_everything(),
                 }
             }
+            // Those behind it have other positions from here on.
+            self.waits.to_expand = SubflowSet::EMPTY;
             let mut subflow = self.subflows.remove(at);
             super::report_counters(now, &mut subflow, &mut self.log);
             self.path_manager.on_failed(now, subflow.path.id);

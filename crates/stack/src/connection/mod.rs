@@ -12,7 +12,8 @@
 //! `outgoing` (the two streams), `handshake`, `addresses` (ADD_ADDR, REMOVE_ADDR), `failure` (reinjection, closed
 //! subflows), `stale` (failures as in upstream Linux), `fallback` (plain TCP), `policy` (path policies), `path_mtu` (packets that were
 //! too big), `withhold` (peers that acknowledge what they have not received), `foresight` (what schedulers
-//! that forecast arrivals ask for), `limits` (what keeps a path from carrying more), `pace_cap` (a limit of the rate of all subflows together), and `resets` (for segments of no subflow).
+//! that forecast arrivals ask for), `limits` (what keeps a path from carrying more), `pace_cap` (a limit of the rate of all subflows together), `room` (how
+//! much an application may write ahead), and `resets` (for segments of no subflow).
 
 mod addresses;
 mod carry_out;
@@ -35,6 +36,7 @@ mod policy;
 mod predict;
 mod receive;
 mod resets;
+mod room;
 mod stale;
 mod state;
 mod subflows;

@@ -119,6 +119,11 @@ impl Outgoing {
         self.write_end = self.sendable_end.max(self.next);
     }
 
+    /// Whether the application found no room for more, or waits for the next request while the socket cannot be written.
+    pub fn writer_waits(&self) -> bool {
+        self.write_end >= self.sendable_end && self.lacks_room()
+    }
+
     /// Whether the socket says that it cannot be written: more than two thirds of the send buffer are in use
     /// (`sk_stream_is_writeable`: at least half as much is free as is in use). An application that has written everything, and
     /// polls for the next request, waits for room as well, because `poll` asks for both directions (`mptcp_poll`).

@@ -1,6 +1,7 @@
 //! State that a connection keeps between calls, besides its streams and subflows.
 
 use super::deadline::Deadline;
+use crate::scheduler::SubflowSet;
 use anabranch_units::SubflowId;
 
 /// The subflows of the last segments, to count path switches.
@@ -20,6 +21,8 @@ pub(super) struct Waits {
     pub policy_until: Deadline,
     /// The subflow that is being given data, whose queue begins to leave when another one gets data or there is no more.
     pub filling: Option<SubflowId>,
+    /// Subflows with new acknowledgments, whose send buffers may grow once what these allow was sent.
+    pub to_expand: SubflowSet,
     /// A subflow has room, but its pacing does not allow the next packet before this time.
     pub paced_until: Deadline,
 }

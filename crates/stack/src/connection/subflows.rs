@@ -188,7 +188,8 @@ impl Subflows {
         &mut self.subflows[at].receiver
     }
 
-    /// A subflow whose peer answered: nothing changes but the pace, the signs of life, and with them the view.
+    /// A subflow whose peer answered: nothing changes but the pace, the send buffer, the signs of life, and
+    /// with them the view.
     #[inline]
     pub fn answered(&mut self, at: usize) -> &mut Subflow {
         self.changed.insert(at);

@@ -287,7 +287,7 @@ impl Subflow {
         };
         let rtt = if self.handshake.tries == 1 { Some(since_first) } else { by_clock() };
         self.sender.on_established(now, rtt);
-        self.memory.open(self.payload_room(0));
+        self.memory.open(self.payload_room(0), self.sender.send_buffer_windows());
         self.handshake = Handshake::default();
     }
 
@@ -297,12 +297,13 @@ impl Subflow {
     }
 
     /// The application waits for room: Linux's autotuning makes the send buffer larger unless the window is full, which says
-    /// that the window and not the buffer limits the subflow.
-    pub fn expand_send_buffer(&mut self) {
-        let cwnd = self.sender.window().cwnd.floor();
+    /// that the window and not the buffer limits the subflow. Returns whether it is larger now.
+    pub fn expand_send_buffer(&mut self) -> bool {
+        let (before, cwnd) = (self.memory.limit(), self.sender.window().cwnd.floor());
         if self.sender.board().in_flight() < cwnd {
-            self.memory.expand(self.payload_room(0), cwnd);
+            self.memory.expand(self.payload_room(0), cwnd, self.sender.send_buffer_windows());
         }
+        self.memory.limit() > before
     }
 
     /// A segment is not accepted for what its numbers say: a challenge ACK tells the peer the right ones. Their rate is limited.

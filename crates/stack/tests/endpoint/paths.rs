@@ -135,29 +135,34 @@ fn a_subflow_that_is_reset_hands_over_everything_that_it_held() {
     assert_eq!(acked, 1 + 200 * 1428);
 }
 
-#[test]
-fn the_send_buffer_grows_only_while_the_window_has_room() {
+/// The send buffer of a subflow with data that commits into it, after each flight of slow start with all that the application wrote.
+fn send_buffers(written: u64, flights: &[usize]) -> Vec<u64> {
     let mut config = two_paths();
     config.transport.commit = Commit::IntoBuffer;
     let mut talk = Talk::served(config);
     talk.deliver(0, peer(1, 1).data_ack(0));
-    talk.end.write(1_000_000);
-    // Twice ten packets of 4,096 bytes and a description of 256.
-    let initial = 2 * 10 * 4_352;
+    talk.end.write(written);
     let mut acked = 0;
-    for packets in [10, 20, 40] {
+    let round_trip = |packets: &usize| {
         let emitted = talk.emitted_segments();
-        assert_eq!(loads(&emitted), [packets, 0]);
-        assert_eq!(talk.end.views()[0].send_buffer, initial, "a window of {packets} packets is full");
+        assert_eq!(loads(&emitted), [*packets, 0]);
+        let buffer = talk.end.views()[0].send_buffer;
         talk.wait_until(talk.now + 20);
         acked += emitted.iter().map(|(_, segment)| u64::from(segment.payload_len)).sum::<u64>();
         let echo = talk.now - 20;
         talk.deliver(0, peer(1, 1 + acked).data_ack(acked).echo(echo));
-    }
-    // The window has 80 packets, 114 kB. The buffer takes four fragments at most, 98 kB with the records of what is in flight: it is
-    // the limit, and grows to twice the window.
-    talk.emitted_segments();
-    assert_eq!(talk.end.views()[0].send_buffer, 2 * 80 * 4_352);
+        buffer
+    };
+    flights.iter().map(round_trip).collect()
+}
+
+#[test]
+fn the_send_buffer_grows_with_the_window_while_the_application_waits_for_room() {
+    // A packet takes 4,096 bytes and a description of 256, and the buffer has room for twice the window.
+    let room = |packets: u64| 2 * packets * 4_352;
+    assert_eq!(send_buffers(1_000_000, &[10, 20, 40, 80]), [room(10), room(20), room(40), room(80)]);
+    // After the second acknowledgment 40 packets are left, which take less than two thirds of the buffer: nobody waits.
+    assert_eq!(send_buffers(1_428 * 70, &[10, 20, 40]), [room(10), room(20), room(20)]);
 }
 
 #[test]

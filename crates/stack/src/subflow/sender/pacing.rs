@@ -116,6 +116,11 @@ impl Sender {
         self.burst.is_some_and(|burst| burst.left == 0 && burst.packets > 1)
     }
 
+    /// Whether the last packet sent ended a record: one that is left to segmentation offload as a whole.
+    pub fn record_ended(&self) -> bool {
+        self.burst.is_none_or(|burst| burst.left == 0)
+    }
+
     /// Whether new data waited for a burst since the last one: it waits for the window.
     pub fn is_deferring(&self) -> bool {
         self.deferring
