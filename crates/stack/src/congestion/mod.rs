@@ -238,11 +238,6 @@ pub trait CongestionControl: fmt::Debug + Send {
         false
     }
 
-    /// For how many windows the send buffer of a subflow has room at least, where data commits into it (Linux `sndbuf_expand`).
-    fn send_buffer_windows(&self) -> u32 {
-        2
-    }
-
     /// Counters of the controller's own decisions, by name; for reports, never for decisions.
     fn counters(&self) -> &[(&'static str, u64)] {
         &[]

@@ -50,15 +50,14 @@ impl SendMemory {
 
     /// The handshake is complete: memory for the initial window. `segment` is the payload of the largest segment without
     /// options.
-    pub fn open(&mut self, segment: u32, windows: u32) {
-        self.expand(segment, INITIAL_WINDOW, windows);
+    pub fn open(&mut self, segment: u32) {
+        self.expand(segment, INITIAL_WINDOW);
     }
 
-    /// Autotuning: memory for some windows, as the congestion control asks for, and never less than before. Called while the
-    /// application waits for room and the window has room: what was sent did not fill it, so the buffer may be why.
-    pub fn expand(&mut self, segment: u32, window: u32, windows: u32) {
-        let packets = u64::from(windows) * u64::from(window.max(INITIAL_WINDOW));
-        let wanted = packets * packet_memory(segment, self.header_room);
+    /// Autotuning: memory for twice the window, and never less than before. Called while the application waits for room and
+    /// the window has room: what was sent did not fill it, so the buffer may be why.
+    pub fn expand(&mut self, segment: u32, window: u32) {
+        let wanted = 2 * packet_memory(segment, self.header_room) * u64::from(window.max(INITIAL_WINDOW));
         self.limit = self.limit.max(wanted.min(self.most));
     }
 }
@@ -75,7 +74,7 @@ mod tests {
         // with a slim one. 1460 + 320 + 320 exceeds 2048, 1460 + 256 + 320 does not.
         for (header_room, shown) in [(320, 87_040), (256, 46_080)] {
             let mut memory = SendMemory::new(header_room, MOST);
-            memory.open(1_460, 2);
+            memory.open(1_460);
             assert_eq!(memory.limit(), shown);
         }
     }
@@ -83,11 +82,11 @@ mod tests {
     #[test]
     fn the_buffer_follows_the_largest_window_up_to_its_limit() {
         let mut memory = SendMemory::new(256, MOST);
-        memory.expand(1_460, 32, 2);
+        memory.expand(1_460, 32);
         assert_eq!(memory.limit(), 147_456, "seen with `ss` on a subflow whose window had been 32 packets");
-        memory.expand(1_460, 11, 2);
+        memory.expand(1_460, 11);
         assert_eq!(memory.limit(), 147_456);
-        memory.expand(1_460, 10_000, 2);
+        memory.expand(1_460, 10_000);
         assert_eq!(memory.limit(), MOST);
     }
 

@@ -287,7 +287,7 @@ impl Subflow {
         };
         let rtt = if self.handshake.tries == 1 { Some(since_first) } else { by_clock() };
         self.sender.on_established(now, rtt);
-        self.memory.open(self.payload_room(0), self.sender.send_buffer_windows());
+        self.memory.open(self.payload_room(0));
         self.handshake = Handshake::default();
     }
 
@@ -301,7 +301,7 @@ impl Subflow {
     pub fn expand_send_buffer(&mut self) -> bool {
         let (before, cwnd) = (self.memory.limit(), self.sender.window().cwnd.floor());
         if self.sender.board().in_flight() < cwnd {
-            self.memory.expand(self.payload_room(0), cwnd, self.sender.send_buffer_windows());
+            self.memory.expand(self.payload_room(0), cwnd);
         }
         self.memory.limit() > before
     }

@@ -567,11 +567,6 @@ impl Sender {
         self.next
     }
 
-    /// For how many windows the send buffer has room at least.
-    pub fn send_buffer_windows(&self) -> u32 {
-        self.control.send_buffer_windows()
-    }
-
     pub fn window(&self) -> &Window {
         &self.window
     }

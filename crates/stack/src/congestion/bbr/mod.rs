@@ -422,11 +422,6 @@ impl CongestionControl for Bbr {
     fn governs_itself(&self) -> bool {
         true
     }
-
-    /// `bbr_sndbuf_expand`.
-    fn send_buffer_windows(&self) -> u32 {
-        3
-    }
 }
 
 #[cfg(test)]

@@ -366,11 +366,6 @@ impl CongestionControl for Bbr3 {
     fn governs_itself(&self) -> bool {
         true
     }
-
-    /// `bbr_sndbuf_expand`.
-    fn send_buffer_windows(&self) -> u32 {
-        3
-    }
 }
 
 #[cfg(test)]
