@@ -23,6 +23,16 @@ pub enum HostEvent {
         #[serde(rename = "end_offset")]
         end: u64,
     },
+    /// The receiver advertises another window than at the last such event: one of at most half or at least double the size, the first
+    /// one, none, or one after none.
+    WindowAdvertised {
+        /// The window, in bytes.
+        #[serde(rename = "window_bytes")]
+        window: u64,
+        /// One past the last byte that the peer may send, in the connection's stream.
+        #[serde(rename = "end_offset")]
+        end: u64,
+    },
     /// The application read.
     Read {
         /// One past the last byte that it has read, in the connection's stream.

@@ -17,11 +17,12 @@ mod transport;
 pub use histogram::Histogram;
 pub use host::HostEvent;
 pub use limit::{Limit, PathLimit};
-pub use link::{DropCause, LinkEvent};
+pub use link::{Carried, DropCause, LinkEvent};
 pub use pacing::PacingCounts;
 pub use player::PlayerEvent;
 pub use transport::{
-    CloseReason, FallbackReason, Forecast, ForecastReason, LossCause, MtuCause, Note, SendKind, TransportEvent,
+    CloseReason, CopyCause, FallbackReason, Forecast, ForecastReason, LossCause, MtuCause, Note, SendKind,
+    TransportEvent,
 };
 
 use anabranch_units::Instant;

@@ -1,6 +1,6 @@
 //! Events of links.
 
-use anabranch_units::Bandwidth;
+use anabranch_units::{Bandwidth, PathId, SubflowId};
 use serde::Serialize;
 
 /// Why a link dropped a packet.
@@ -15,6 +15,19 @@ pub enum DropCause {
     Outage,
     /// The packet was larger than the link's MTU.
     TooBig,
+}
+
+/// Whose packet was dropped, and what it carried. A link does not know it: a host adds it that keeps a table of events.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Carried {
+    /// The endpoint that sent it, as a source of the table.
+    pub sender: String,
+    /// Its path.
+    pub path: PathId,
+    /// Its subflow, as the sender numbers it; absent where the sender has none for it any more.
+    pub subflow: Option<SubflowId>,
+    /// Offset of its payload in the sender's stream; absent without payload.
+    pub offset: Option<u64>,
 }
 
 /// An event of one direction of a link. Deliveries are counted, not emitted.

@@ -19,6 +19,38 @@ pub enum SendKind {
     Duplicate,
 }
 
+/// Why data is sent again on another subflow than the one that was given it before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyCause {
+    /// The retransmission timer of that subflow fired.
+    Timeout,
+    /// No acknowledgment arrived from it for so long that the scheduler gave it up.
+    Silent,
+    /// No acknowledgment arrived from it for several periods of the connection's timer (upstream Linux).
+    Stale,
+    /// It was closed, or will carry nothing more.
+    Closed,
+    /// The path policy forbade it new data.
+    Policy,
+    /// Packets of its size seem to be lost.
+    BlackHole,
+    /// Its data is the first that is not acknowledged, and the receive window is full.
+    WindowFull,
+    /// The connection made no progress for a timeout.
+    NoProgress,
+    /// The scheduler sends copies as its rule.
+    Redundant,
+    /// The scheduler takes the data for lost.
+    Lost,
+    /// The scheduler finds its acknowledgment overdue.
+    Late,
+    /// The scheduler expects the copy to arrive earlier than the original.
+    Sooner,
+    /// The subflow has nothing else to do, in case the original is lost.
+    Spare,
+}
+
 /// Why a subflow reduced its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -173,6 +205,22 @@ pub enum TransportEvent {
         /// Offset of the payload in the connection's stream.
         offset: u64,
     },
+    /// A subflow is given data that another one was given before. Emitted only where a host asks for reasons, before the segments that
+    /// carry it.
+    Copied {
+        /// The subflow that is given it now.
+        subflow: SubflowId,
+        /// The subflow that was given it before, the latest if there are several; absent if none has it any more.
+        #[serde(rename = "original_subflow")]
+        original: Option<SubflowId>,
+        /// Why it is sent again.
+        #[serde(rename = "detail")]
+        cause: CopyCause,
+        /// Number of bytes.
+        bytes: u64,
+        /// Offset of the first of them in the connection's stream.
+        offset: u64,
+    },
     /// A segment with payload was sent on another subflow than the one before it: among all segments with payload,
     /// among those with new data only, or both.
     PathSwitched {
@@ -244,6 +292,10 @@ pub enum TransportEvent {
     },
     /// Bytes became readable in order.
     Delivered {
+        /// The subflow on which they arrived first, as the receiver numbers it; absent where the receiver is not ours.
+        subflow: Option<SubflowId>,
+        /// Offset of the first of them in the stream; absent where the receiver is not ours.
+        offset: Option<u64>,
         /// Number of bytes.
         bytes: u32,
         /// How long they waited in the reassembly queue for earlier bytes; zero if they arrived in order.
@@ -256,6 +308,10 @@ pub enum TransportEvent {
     },
     /// Bytes arrived out of order.
     OutOfOrder {
+        /// The subflow on which they arrived, as the receiver numbers it.
+        subflow: SubflowId,
+        /// Offset of the first of them in the stream.
+        offset: u64,
         /// Bytes now in the connection's reassembly queue.
         #[serde(rename = "waiting_bytes")]
         buffered: u64,
@@ -332,11 +388,12 @@ pub enum TransportEvent {
 impl TransportEvent {
     /// The event with other subflow ids, for reports that join several connections.
     #[must_use]
-    pub fn map_subflows(mut self, name: impl Fn(SubflowId) -> SubflowId) -> Self {
+    pub fn map_subflows(mut self, name: impl Fn(SubflowId) -> SubflowId + Copy) -> Self {
         match &mut self {
             TransportEvent::SubflowOpened { subflow, .. }
             | TransportEvent::SubflowClosed { subflow, .. }
             | TransportEvent::SegmentSent { subflow, .. }
+            | TransportEvent::OutOfOrder { subflow, .. }
             | TransportEvent::WindowReduced { subflow, .. }
             | TransportEvent::TimeoutFired { subflow, .. }
             | TransportEvent::ReductionUndone { subflow }
@@ -345,13 +402,15 @@ impl TransportEvent {
             | TransportEvent::PathUse { subflow, .. }
             | TransportEvent::ControlCount { subflow, .. }
             | TransportEvent::Sample { subflow, .. } => *subflow = name(*subflow),
+            TransportEvent::Copied { subflow, original, .. } => {
+                (*subflow, *original) = (name(*subflow), original.map(name));
+            }
+            TransportEvent::Delivered { subflow, .. } => *subflow = subflow.map(name),
             TransportEvent::Forecast(forecast) => forecast.subflow = name(forecast.subflow),
             TransportEvent::Noted(note) => note.subflow = note.subflow.map(name),
             TransportEvent::PathSwitched { from, to, .. } => (*from, *to) = (name(*from), name(*to)),
             TransportEvent::Established
             | TransportEvent::FellBack { .. }
-            | TransportEvent::Delivered { .. }
-            | TransportEvent::OutOfOrder { .. }
             | TransportEvent::ReceiveWindowLimited { .. }
             | TransportEvent::SchedulerWaiting { .. }
             | TransportEvent::Finished

@@ -80,6 +80,8 @@ pub struct Direction<P> {
     log: Log<LinkEvent>,
     /// Only where a host asks for them.
     departures: Option<Vec<Departed<P>>>,
+    /// The packets of the drops in the log, in their order; only where a host asks for them.
+    dropped: Option<Vec<P>>,
 }
 
 impl<P: Packet> Direction<P> {
@@ -113,6 +115,7 @@ impl<P: Packet> Direction<P> {
             stats: Stats::default(),
             log: Log::default(),
             departures: None,
+            dropped: None,
         };
         direction.note_least_delay();
         direction
@@ -125,7 +128,7 @@ impl<P: Packet> Direction<P> {
         let bytes = packet.bytes();
         self.stats.sent.add(bytes);
         if let Some(cause) = self.refusal(now, bytes) {
-            self.drop_packet(now, cause, bytes);
+            count_drop(&mut self.stats, &mut self.log, now, cause, bytes);
             return self.note_refused(now, cause, packet);
         }
         self.backlog.add(bytes);
@@ -248,6 +251,20 @@ impl<P: Packet> Direction<P> {
     /// Drops and changes between up and down, with their times. The host drains it.
     pub fn log(&mut self) -> &mut Log<LinkEvent> {
         &mut self.log
+    }
+
+    /// From here on, [`Direction::drain_drops`] has the packets.
+    pub fn keep_dropped(&mut self) {
+        self.dropped.get_or_insert_default();
+    }
+
+    /// The events of [`Direction::log`], each drop with its packet where they are [kept](Self::keep_dropped).
+    pub fn drain_drops(&mut self) -> impl Iterator<Item = (Instant, LinkEvent, Option<P>)> + '_ {
+        let mut dropped = self.dropped.iter_mut().flat_map(|dropped| dropped.drain(..));
+        self.log.drain().map(move |(at, event)| {
+            let packet = if let LinkEvent::Dropped { .. } = event { dropped.next() } else { None };
+            (at, event, packet)
+        })
     }
 
     /// From here on, [`Direction::drain_departures`] has every packet that is sent or dropped.
@@ -377,14 +394,16 @@ impl<P: Packet> Direction<P> {
     /// Drops the first packet that does not propagate.
     #[cold]
     fn drop_head(&mut self, began: Option<Instant>, now: Instant, cause: DropCause) {
-        let bytes = self.packets.head().map(|(packet, _)| packet.bytes());
         if self.departures.is_some() {
             self.note_departure(began, now, Some(cause));
         }
-        self.packets.remove_head();
-        if let Some(bytes) = bytes {
-            self.drop_packet(now, cause, bytes);
+        if let Some((packet, _)) = self.packets.head() {
+            count_drop(&mut self.stats, &mut self.log, now, cause, packet.bytes());
+            if let Some(dropped) = &mut self.dropped {
+                dropped.push(packet.duplicate());
+            }
         }
+        self.packets.remove_head();
     }
 
     #[inline]
@@ -443,6 +462,9 @@ impl<P: Packet> Direction<P> {
         for packet in self.packets.remove_waiting() {
             let cause = DropCause::Outage;
             count_drop(&mut self.stats, &mut self.log, now, cause, packet.bytes());
+            if let Some(dropped) = &mut self.dropped {
+                dropped.push(packet.duplicate());
+            }
             if let Some(departures) = &mut self.departures {
                 departures.push(Departed { packet, began: began.take(), at: now, dropped: Some(cause) });
             }
@@ -454,6 +476,9 @@ impl<P: Packet> Direction<P> {
     /// A packet was dropped that never entered.
     #[cold]
     fn note_refused(&mut self, at: Instant, cause: DropCause, packet: P) {
+        if let Some(dropped) = &mut self.dropped {
+            dropped.push(packet.duplicate());
+        }
         if let Some(departures) = &mut self.departures {
             departures.push(Departed { packet, began: None, at, dropped: Some(cause) });
         }
@@ -465,10 +490,6 @@ impl<P: Packet> Direction<P> {
         if let (Some(departures), Some((packet, _))) = (&mut self.departures, self.packets.head()) {
             departures.push(Departed { packet: packet.duplicate(), began, at, dropped });
         }
-    }
-
-    fn drop_packet(&mut self, now: Instant, cause: DropCause, bytes: u32) {
-        count_drop(&mut self.stats, &mut self.log, now, cause, bytes);
     }
 
     fn note_least_delay(&mut self) {

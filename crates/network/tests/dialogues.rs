@@ -12,7 +12,7 @@ use anabranch_network::{
     QueueConfig, RateConfig, Reordering, Steps, TokenBucketConfig,
 };
 use anabranch_units::{Bandwidth, Bytes, Duration, Instant};
-use support::{Bench, at, ms, probability};
+use support::{Bench, Numbered, at, ms, probability};
 
 /// 2 Mb/s, 20 ms, 64 kB.
 fn plain() -> DirectionConfig {
@@ -200,6 +200,35 @@ fn a_cut_link_loses_what_it_has_not_sent_and_delivers_what_propagates() {
         (at(40), LinkEvent::Switched { up: true }),
     ];
     assert_eq!(seen.log, expected);
+}
+
+#[test]
+fn each_drop_has_its_packet_where_they_are_kept() {
+    let mut config = plain();
+    config.loss = every(3);
+    config.queue = QueueConfig::drop_tail_bytes(3_000);
+    let mut bench = Bench::new(&config);
+    bench.link.keep_dropped();
+    // The fourth finds the queue full, the third is lost on the air, and the last two find the link cut or are cut with it.
+    for number in 0..5 {
+        bench.link.send(at(0), Numbered { number, bytes: 1500 });
+    }
+    bench.link.advance(at(40));
+    bench.link.send(at(40), Numbered { number: 5, bytes: 1500 });
+    bench.link.change(at(41), Change::Up(false));
+    bench.link.send(at(42), Numbered { number: 6, bytes: 1500 });
+    let drained: Vec<_> =
+        bench.link.drain_drops().map(|(_, event, packet)| (event, packet.map(|p| p.number))).collect();
+    let lost = |cause, number| (LinkEvent::Dropped { cause, bytes: 1500 }, Some(number));
+    let expected = [
+        lost(DropCause::Queue, 3),
+        lost(DropCause::Queue, 4),
+        lost(DropCause::Random, 2),
+        (LinkEvent::Switched { up: false }, None),
+        lost(DropCause::Outage, 5),
+        lost(DropCause::Outage, 6),
+    ];
+    assert_eq!(drained, expected);
 }
 
 #[test]

@@ -92,6 +92,8 @@ struct Rows {
     limits: BTreeMap<PathId, Limit>,
     /// How many bytes the sending application has written, and the receiving one read.
     moved: [u64; 2],
+    /// The window of the last event that has one.
+    advertised: Option<u64>,
 }
 
 impl Rows {
@@ -109,6 +111,15 @@ impl Rows {
         if std::mem::replace(&mut self.moved[who], end) != end {
             let event = if who == 0 { HostEvent::Written { end } } else { HostEvent::Read { end } };
             self.list.push(EventRow::host(now, self.sources[who], event));
+        }
+    }
+
+    /// The window that the receiver has advertised by now, and one past the last byte that it allows.
+    fn window(&mut self, now: Instant, (window, end): (u64, u64)) {
+        let alike = |before: u64| window == before || (window < 2 * before && before < 2 * window);
+        if !self.advertised.is_some_and(alike) {
+            self.advertised = Some(window);
+            self.list.push(EventRow::host(now, self.sources[1], HostEvent::WindowAdvertised { window, end }));
         }
     }
 
@@ -142,7 +153,14 @@ pub fn observers(
                 sources.push(format!("{}/{who}", flow.name));
                 sources.len() as u32 - 1
             });
-            Rows { list: Vec::new(), sources: own, paths: Default::default(), limits: BTreeMap::new(), moved: [0; 2] }
+            Rows {
+                list: Vec::new(),
+                sources: own,
+                paths: Default::default(),
+                limits: BTreeMap::new(),
+                moved: [0; 2],
+                advertised: None,
+            }
         });
         let recorded = flow.awaited && number < MOST_RECORDED;
         let mut observer = Observer::new(scenario, flow, recorded, observed(number));
@@ -327,15 +345,21 @@ impl Observer {
         }
     }
 
-    /// What the receiver is like after a step: how many bytes its application has read, whether it left any, and whether it does not
-    /// read at all.
-    pub fn note_receiver(&mut self, now: Instant, read: u64, unread: bool, paused: bool) {
+    /// What the receiver is like after a step: how many bytes its application has read, whether it left any, whether it does not
+    /// read at all, and the window that it has advertised with one past the last byte that it allows.
+    pub fn note_receiver(&mut self, now: Instant, read: u64, unread: bool, paused: bool, advertised: (u64, u64)) {
         if let Some(account) = &mut self.account {
             account.note_unread(unread, paused);
         }
         if let Some(rows) = &mut self.rows {
             rows.application(1, now, read);
+            rows.window(now, advertised);
         }
+    }
+
+    /// Whether the table of events is kept.
+    pub fn keeps_rows(&self) -> bool {
+        self.rows.is_some()
     }
 
     /// Whether anybody keeps the buffer levels of the player: the recording, which has the first sessions, or the table of events.

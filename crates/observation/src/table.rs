@@ -2,7 +2,7 @@
 
 use crate::folds::SwitchForecast;
 use crate::scalars::{Scalar, Scalars, scalars_of};
-use anabranch_events::{HostEvent, LinkEvent, PlayerEvent, TransportEvent};
+use anabranch_events::{Carried, HostEvent, LinkEvent, PlayerEvent, TransportEvent};
 use anabranch_units::{Instant, PathId, SubflowId};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -67,9 +67,13 @@ impl EventRow {
         EventRow { at, source, event, fields }
     }
 
-    /// What a link said.
-    pub fn link(at: Instant, source: u32, event: LinkEvent) -> Self {
-        EventRow::new(at, source, &event)
+    /// What a link said, and what the packet carried that it dropped.
+    pub fn link(at: Instant, source: u32, event: LinkEvent, carried: Option<Carried>) -> Self {
+        let mut row = EventRow::new(at, source, &event);
+        if let Some(carried) = carried {
+            row.fields.extend(scalars_of(&carried).1);
+        }
+        row
     }
 
     /// What a player said.
@@ -121,10 +125,12 @@ use Kind::{Flag, Float, Integer, Word};
 
 /// The columns that every table has, in their order. A value that is in none of them gets a column at the end: that of notes,
 /// which exist only where a part comes from outside.
-const COLUMNS: [(&str, Kind); 48] = [
+const COLUMNS: [(&str, Kind); 51] = [
     ("detail", Word),
     ("subflow", Integer),
     ("to_subflow", Integer),
+    ("original_subflow", Integer),
+    ("sender", Word),
     ("path", Integer),
     ("bytes", Integer),
     ("buffered_bytes", Integer),
@@ -133,6 +139,7 @@ const COLUMNS: [(&str, Kind); 48] = [
     ("budget_bytes", Integer),
     ("acked_bytes", Integer),
     ("mtu_bytes", Integer),
+    ("window_bytes", Integer),
     ("offset", Integer),
     ("end_offset", Integer),
     ("request", Integer),
@@ -285,7 +292,7 @@ mod tests {
         let at = Instant::from_nanos;
         let rows = vec![
             EventRow::player(at(5), 1, &PlayerEvent::StallBegan),
-            EventRow::link(at(3), 0, LinkEvent::Dropped { cause: DropCause::Queue, bytes: 40 }),
+            EventRow::link(at(3), 0, LinkEvent::Dropped { cause: DropCause::Queue, bytes: 40 }, None),
             EventRow::transport(at(5), 1, &TransportEvent::ReductionUndone { subflow: SubflowId(7) }, None),
         ];
         let table = tabulate(rows, vec!["link".into(), "session".into()], &[]);
@@ -318,7 +325,7 @@ mod tests {
     fn every_event() -> Vec<EventRow> {
         use TransportEvent as T;
         use anabranch_events::{
-            CloseReason, FallbackReason, Forecast, ForecastReason, Limit, LossCause, MtuCause, SendKind,
+            CloseReason, CopyCause, FallbackReason, Forecast, ForecastReason, Limit, LossCause, MtuCause, SendKind,
         };
         let (at, time, rate) = (Instant::ZERO, Duration::from_millis(1), Bandwidth::from_mbps(1));
         let (subflow, path) = (SubflowId(1), PathId(0));
@@ -329,6 +336,7 @@ mod tests {
             T::SubflowOpened { subflow, path, rtt: time },
             T::SubflowClosed { subflow, path, reason: CloseReason::Finished },
             T::SegmentSent { subflow, kind: SendKind::New, bytes: 1, offset: 2 },
+            T::Copied { subflow, original: Some(subflow), cause: CopyCause::Redundant, bytes: 1, offset: 2 },
             T::PathSwitched {
                 from: subflow,
                 to: subflow,
@@ -343,8 +351,8 @@ mod tests {
             T::WindowReduced { subflow, cause: LossCause::Timeout, from: 2.0, to: 1.0 },
             T::TimeoutFired { subflow, in_a_row: 1, timeout: time },
             T::PathMtu { subflow, mtu: 1280, cause: MtuCause::BlackHole },
-            T::Delivered { bytes: 1, waited: time, across: time },
-            T::OutOfOrder { buffered: 1 },
+            T::Delivered { subflow: Some(subflow), offset: Some(1), bytes: 1, waited: time, across: time },
+            T::OutOfOrder { subflow, offset: 1, buffered: 1 },
             T::ReceiveWindowLimited { limited: true },
             T::SchedulerWaiting { waiting: true },
             T::Forecast(Forecast { subflow, arrival: time, finish: Some(time), budget: 1, reason }),
@@ -357,9 +365,12 @@ mod tests {
         let mut rows: Vec<_> = transport.iter().map(|event| EventRow::transport(at, 0, event, None)).collect();
         rows.extend(every_event_of_players(note).iter().map(|event| EventRow::player(at, 0, event)));
         let changed = LinkEvent::Changed { what: "rate", rate: Some(rate) };
-        rows.extend([LinkEvent::Switched { up: true }, changed].map(|event| EventRow::link(at, 0, event)));
+        rows.extend([LinkEvent::Switched { up: true }, changed].map(|event| EventRow::link(at, 0, event, None)));
+        let carried = Carried { sender: "s".into(), path, subflow: Some(subflow), offset: Some(1) };
+        rows.push(EventRow::link(at, 0, LinkEvent::Dropped { cause: DropCause::Queue, bytes: 1 }, Some(carried)));
         let limited = HostEvent::PathLimited { path, limit: Limit::Window };
-        rows.extend([limited, HostEvent::Read { end: 1 }].map(|event| EventRow::host(at, 0, event)));
+        let advertised = HostEvent::WindowAdvertised { window: 1, end: 1 };
+        rows.extend([limited, advertised, HostEvent::Read { end: 1 }].map(|event| EventRow::host(at, 0, event)));
         rows
     }
 

@@ -132,7 +132,8 @@ impl Flow {
         let mut left = bytes;
         while left > 0 {
             let part = u32::try_from(left).unwrap_or(u32::MAX);
-            log.emit(now, TransportEvent::Delivered { bytes: part, waited: Duration::ZERO, across: Duration::ZERO });
+            let (waited, across) = (Duration::ZERO, Duration::ZERO);
+            log.emit(now, TransportEvent::Delivered { subflow: None, offset: None, bytes: part, waited, across });
             left -= u64::from(part);
         }
         self.observer().see_receiver(&mut log);

@@ -61,7 +61,7 @@ mod tests {
     use crate::testing::{at_ms, ms};
 
     fn delivered() -> TransportEvent {
-        TransportEvent::Delivered { bytes: 1, waited: ms(0), across: ms(0) }
+        TransportEvent::Delivered { subflow: None, offset: None, bytes: 1, waited: ms(0), across: ms(0) }
     }
 
     fn complete(request: u32) -> PlayerEvent {

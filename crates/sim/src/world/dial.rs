@@ -40,6 +40,8 @@ pub(super) struct Dialer {
     /// The session's name, as a path.
     name: String,
     dialed: u32,
+    /// See [`Connection::report_decisions`].
+    reports: bool,
 }
 
 /// Parameters of the server's end.
@@ -49,8 +51,8 @@ pub(super) struct Listener {
 }
 
 impl Dialer {
-    pub fn new(client: Config, server: Config, seed: u64, name: &str) -> Self {
-        Dialer { client, server, seed, name: name.replace(' ', "/"), dialed: 0 }
+    pub fn new(client: Config, server: Config, seed: u64, name: &str, reports: bool) -> Self {
+        Dialer { client, server, seed, name: name.replace(' ', "/"), dialed: 0, reports }
     }
 
     /// The client's end of the next connection, and the parameters of its server's end.
@@ -65,9 +67,11 @@ impl Dialer {
         };
         let config = Config { local_port: first_port(self.dialed), ..self.client.clone() };
         let client = Connection::client(config, Box::new(entropy("client")));
+        let mut client = client.expect("the scenario's options were checked");
+        client.report_decisions(self.reports);
         let listener = Listener { config: self.server.clone(), entropy: entropy("server") };
         self.dialed += 1;
-        (client.expect("the scenario's options were checked"), listener)
+        (client, listener)
     }
 
     /// Number of earlier connections.
@@ -113,6 +117,13 @@ impl Retired {
         port.checked_sub(first_port(self.number)).is_some_and(|offset| offset < PORTS_PER_CONNECTION)
     }
 
+    /// The number in the session's events of the subflow that sent a segment from `side`, and the offset of its payload.
+    pub fn origin_of(&self, side: Side, path: PathId, segment: &Segment) -> Option<(SubflowId, Option<u64>)> {
+        let end = if side == Side::Client { Some(&self.client) } else { self.server.as_ref() };
+        let (subflow, offset) = end?.origin_of(path, segment)?;
+        Some((raised(subflow, self.first_subflow), offset))
+    }
+
     pub fn end(&mut self, side: Side) -> Option<&mut Connection> {
         if side == Side::Client { Some(&mut self.client) } else { self.server.as_mut() }
     }
@@ -151,7 +162,12 @@ pub(super) fn see(observer: &mut Observer, side: Side, log: &mut Log<TransportEv
 fn raise_numbers(log: &mut Log<TransportEvent>, first_subflow: u16) {
     let mut raised = Log::default();
     for (at, event) in log.drain() {
-        raised.emit(at, event.map_subflows(|subflow| SubflowId(subflow.0.saturating_add(first_subflow))));
+        raised.emit(at, event.map_subflows(|subflow| self::raised(subflow, first_subflow)));
     }
     *log = raised;
+}
+
+/// The number in the session's events of a subflow of the connection whose first has this number.
+pub(super) fn raised(subflow: SubflowId, first: u16) -> SubflowId {
+    SubflowId(subflow.0.saturating_add(first))
 }

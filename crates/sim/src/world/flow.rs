@@ -1,6 +1,6 @@
 //! A session: a connection with both its endpoints, the player and the server.
 
-use super::dial::{Dialer, Listener, Retired, see};
+use super::dial::{Dialer, Listener, Retired, raised, see};
 use super::side::Side;
 use anabranch_events::{Log, TransportEvent};
 use anabranch_media::content::DashVideo;
@@ -10,7 +10,7 @@ use anabranch_scenario::FlowPlan;
 use anabranch_segment::{Flags, Segment};
 use anabranch_stack::connection::{Connection, TooBig, Transmit};
 use anabranch_stack::view::Hints;
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Instant, PathId, SubflowId};
 use std::sync::Arc;
 
 /// One end of a connection with the byte count of its application.
@@ -179,7 +179,7 @@ impl Stream for Unread<'_> {
 impl Flow {
     /// A flow that begins at its start time.
     pub fn new(plan: FlowPlan, observer: Observer, seed: u64) -> Self {
-        let mut dialer = Dialer::new(plan.client, plan.server, seed, &plan.name);
+        let mut dialer = Dialer::new(plan.client, plan.server, seed, &plan.name, observer.keeps_rows());
         let (connection, listener) = dialer.dial();
         Flow {
             start: plan.start,
@@ -340,6 +340,7 @@ impl Flow {
             && let Some(mut connection) = listener.accept(now, path, segment)
         {
             connection.set_hints(self.hints);
+            connection.report_decisions(self.observer.keeps_rows());
             self.server = Server::Accepted(Box::new(End { connection, moved: 0 }));
         }
     }
@@ -482,7 +483,8 @@ impl Flow {
         }
         if side == Side::Client {
             let unread = self.client.connection.readable() > 0;
-            return self.observer.note_receiver(now, self.client.moved, unread, self.paused);
+            let advertised = self.client.connection.advertised();
+            return self.observer.note_receiver(now, self.client.moved, unread, self.paused, advertised);
         }
         if let Server::Accepted(end) = &self.server {
             let connection = &end.connection;
@@ -542,6 +544,21 @@ impl Flow {
     /// The paths of the flow.
     pub fn paths(&self) -> &[PathId] {
         self.observer.paths()
+    }
+
+    /// The number in the session's events of the subflow that sent a segment from this end, and the offset of its payload; none if
+    /// there is no such subflow any more.
+    pub fn origin_of(&self, side: Side, path: PathId, segment: &Segment) -> Option<(SubflowId, Option<u64>)> {
+        if let Some(old) = self.retired.iter().find(|old| old.takes(side.other(), segment)) {
+            return old.origin_of(side, path, segment);
+        }
+        let present = match (side, &self.server) {
+            (Side::Client, _) => &self.client.connection,
+            (Side::Server, Server::Accepted(end)) => &end.connection,
+            (Side::Server, _) => return None,
+        };
+        let (subflow, offset) = present.origin_of(path, segment)?;
+        Some((raised(subflow, self.first_subflow), offset))
     }
 
     fn connection(&mut self, side: Side) -> Option<&mut Connection> {

@@ -9,6 +9,8 @@ mod agenda;
 #[cfg(test)]
 mod dash_tests;
 mod dial;
+#[cfg(test)]
+mod event_tests;
 mod flow;
 mod pacing;
 mod packet;
@@ -20,7 +22,7 @@ mod tests;
 mod watch;
 
 use agenda::Agenda;
-use anabranch_events::{Log, TransportEvent};
+use anabranch_events::{Carried, Log, TransportEvent};
 use anabranch_network::Change;
 use anabranch_observation::Observed;
 use anabranch_observation::{
@@ -162,6 +164,9 @@ impl<'a> World<'a> {
         let (observers, sources) = observers(scenario, &plans, keep, |_| Observed::EVERYTHING);
         let flows = plans.into_iter().zip(observers).map(|(plan, observer)| Flow::new(plan, observer, options.seed));
         let mut flows: Vec<_> = flows.collect();
+        if options.record_events {
+            network.keep_dropped();
+        }
         let watch = options.account.then(|| Watch::new(&mut network, &flows));
         let pacing = Pacing::new(scenario, &mut flows);
         let events = scenario.events.iter().enumerate();
@@ -336,6 +341,10 @@ impl<'a> World<'a> {
         self.settle_accounts(now);
         self.flows[flow].drain_events(side, &mut self.log);
         self.flows[flow].note_end(now, side);
+        // While the subflows are there that sent what was dropped.
+        if self.rows.is_some() {
+            self.drain_links();
+        }
     }
 
     fn settle_accounts(&mut self, now: Instant) {
@@ -469,10 +478,11 @@ impl<'a> World<'a> {
     }
 
     fn drain_links(&mut self) {
-        let rows = &mut self.rows;
-        self.network.drain_logs(|direction, at, event| {
+        let (rows, flows) = (&mut self.rows, &self.flows);
+        self.network.drain_logs(|direction, at, event, packet| {
             if let Some(rows) = rows {
-                rows.push(EventRow::link(at, direction as u32, event));
+                let carried = packet.map(|packet| carried(&packet, flows));
+                rows.push(EventRow::link(at, direction as u32, event, carried));
             }
         });
     }
@@ -529,5 +539,19 @@ impl<'a> World<'a> {
             observer: flow.observer,
         });
         gather(self.scenario, facts, flows.collect(), self.rows.map(|rows| (rows, self.sources)))
+    }
+}
+
+/// What a packet carried, and for whom.
+fn carried(packet: &Packet, flows: &[Flow]) -> Carried {
+    let flow = &flows[packet.flow as usize];
+    let side = Side::receiver(packet.direction).other();
+    // A report of a router is none of an endpoint's segments.
+    let origin = flow.origin_of(side, packet.path, &packet.segment).filter(|_| packet.too_big == 0);
+    Carried {
+        sender: format!("{}/{}", flow.observer.name, side.name()),
+        path: packet.path,
+        subflow: origin.map(|(subflow, _)| subflow),
+        offset: origin.and_then(|(_, offset)| offset),
     }
 }

@@ -206,11 +206,16 @@ impl Network {
         &mut self.links[at].link
     }
 
-    /// Drains the events of the links since the last call.
-    pub fn drain_logs(&mut self, mut see: impl FnMut(usize, Instant, LinkEvent)) {
+    /// From here on, [`Network::drain_logs`] has the packets that were dropped.
+    pub fn keep_dropped(&mut self) {
+        self.links.iter_mut().for_each(|link| link.link.keep_dropped());
+    }
+
+    /// Drains the events of the links since the last call, each drop with its packet where they are kept.
+    pub fn drain_logs(&mut self, mut see: impl FnMut(usize, Instant, LinkEvent, Option<Packet>)) {
         for (at, link) in self.links.iter_mut().enumerate() {
-            for (when, event) in link.link.log().drain() {
-                see(at, when, event);
+            for (when, event, packet) in link.link.drain_drops() {
+                see(at, when, event, packet);
             }
         }
     }
@@ -338,7 +343,7 @@ mod tests {
         network.change(cut, (0, Down), vec![Change::Up(false)], &mut agenda);
         assert_eq!(arrivals(&mut network, &mut agenda), []);
         let mut drops = 0;
-        network.drain_logs(|_, _, event| drops += usize::from(matches!(event, LinkEvent::Dropped { .. })));
+        network.drain_logs(|_, _, event, _| drops += usize::from(matches!(event, LinkEvent::Dropped { .. })));
         assert_eq!(drops, 1);
     }
 }

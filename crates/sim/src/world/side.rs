@@ -17,6 +17,22 @@ impl Side {
         usize::from(self == Side::Server)
     }
 
+    /// The peer's end.
+    pub(super) fn other(self) -> Side {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+
+    /// As sources of the table of events name it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Side::Client => "client",
+            Side::Server => "server",
+        }
+    }
+
     /// The direction of the packets that this end sends.
     pub(super) fn sends(self) -> LinkDirection {
         match self {

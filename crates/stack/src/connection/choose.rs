@@ -10,7 +10,7 @@ use super::{Commit, Connection, Failover, Mode};
 use crate::scheduler::{Decision, Scheduler, SubflowSet, Trigger, View};
 use crate::subflow::{Attempt, Chunk, Closing, Record, Reinjection, Subflow};
 use crate::view::SubflowView;
-use anabranch_events::{SendKind, TransportEvent};
+use anabranch_events::{CopyCause, ForecastReason, SendKind, TransportEvent};
 use anabranch_units::{Instant, SubflowId};
 
 /// The segment to send; `at` and plain numbers are the subflow's position.
@@ -281,7 +281,7 @@ impl Connection {
             }
             Decision::Duplicate { subflow, offset, bytes } if candidates.contains(subflow) => {
                 self.note_waits(now, false, false);
-                self.place_duplicate(subflow, offset, bytes)
+                self.place_duplicate(now, subflow, offset, bytes)
             }
             Decision::Wait { until } => {
                 self.waits.scheduler_until = until.filter(|at| *at > now).into();
@@ -330,7 +330,7 @@ impl Connection {
         }
     }
 
-    fn place_duplicate(&self, at: usize, offset: u64, bytes: u64) -> Option<NextSegment> {
+    fn place_duplicate(&mut self, now: Instant, at: usize, offset: u64, bytes: u64) -> Option<NextSegment> {
         let payload = u64::from(self.full_payload(at));
         let start = offset.max(self.outgoing.unacked());
         let len = self.outgoing.next.saturating_sub(start).min(bytes).min(payload);
@@ -338,7 +338,56 @@ impl Connection {
             return None;
         }
         let chunk = Chunk { stream_offset: start, len, kind: SendKind::Duplicate };
+        if self.reports_decisions {
+            let cause = self.cause_of_duplicate();
+            self.note_copy(now, at, &chunk, None, cause);
+        }
         Some(NextSegment::Data { at, chunk, source: Source::InFlight })
+    }
+
+    /// Emits that the subflow `at` is given what another one was given before, for a host that asked for reasons. `from` is that subflow
+    /// where it is known; else it is looked up.
+    pub(super) fn note_copy(
+        &mut self,
+        now: Instant,
+        at: usize,
+        chunk: &Chunk,
+        from: Option<SubflowId>,
+        cause: CopyCause,
+    ) {
+        if self.reports_decisions {
+            let Chunk { stream_offset: offset, len: bytes, .. } = *chunk;
+            let original = from.or_else(|| self.holder_of(at, offset));
+            let subflow = self.subflows[at].id;
+            self.log.emit(now, TransportEvent::Copied { subflow, original, cause, bytes, offset });
+        }
+    }
+
+    /// Why the scheduler's latest decision copies data.
+    #[cold]
+    fn cause_of_duplicate(&self) -> CopyCause {
+        match self.foresight.latest_reason {
+            Some(ForecastReason::Lost) => CopyCause::Lost,
+            Some(ForecastReason::Late) => CopyCause::Late,
+            Some(ForecastReason::Sooner) => CopyCause::Sooner,
+            Some(ForecastReason::Spare) => CopyCause::Spare,
+            Some(ForecastReason::Waits | ForecastReason::Sends | ForecastReason::Silent) | None => CopyCause::Redundant,
+        }
+    }
+
+    /// The subflow that was given the byte at `offset` last, of those beside `at` that have it in flight or in their queues.
+    #[cold]
+    fn holder_of(&self, at: usize, offset: u64) -> Option<SubflowId> {
+        let others = self.subflows.iter().enumerate().filter(|(other, _)| *other != at);
+        let holders = others.filter_map(|(_, subflow)| {
+            let covers = |start: u64, len: u64| start <= offset && offset < start + len;
+            let sent = subflow.sender.board().records();
+            let sent = sent.filter(|record| covers(record.stream_offset, u64::from(record.len)));
+            let queued = subflow.queue.iter().any(|chunk| covers(chunk.stream_offset, chunk.len));
+            let latest = sent.map(|record| record.sent_at).max();
+            latest.or(queued.then_some(Instant::FAR_FUTURE)).map(|at| (at, subflow.id))
+        });
+        holders.max().map(|(_, id)| id)
     }
 
     fn schedule_reinjection(&mut self, now: Instant, bytes: Reinjection) -> Option<NextSegment> {
@@ -359,6 +408,7 @@ impl Connection {
         };
         let len = (bytes.end - bytes.start).min(u64::from(self.full_payload(at)));
         let chunk = Chunk { stream_offset: bytes.start, len, kind: SendKind::Reinjection };
+        self.note_copy(now, at, &chunk, bytes.avoid, bytes.cause);
         Some(NextSegment::Data { at, chunk, source: Source::Reinjection })
     }
 
@@ -445,6 +495,7 @@ impl Connection {
         }
         let len = u64::from(self.full_payload(fast)).min(self.outgoing.next - head);
         let chunk = Chunk { stream_offset: head, len, kind: SendKind::Reinjection };
+        self.note_copy(now, fast, &chunk, Some(self.subflows[slow].id), CopyCause::WindowFull);
         Some(NextSegment::Data { at: fast, chunk, source: Source::FirstUnacked })
     }
 

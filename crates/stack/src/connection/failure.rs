@@ -4,7 +4,7 @@ use super::deadline::Deadline;
 use super::{Connection, Failover, Mode};
 use crate::scheduler::SubflowSet;
 use crate::subflow::{Reinjection, State};
-use anabranch_events::{CloseReason, TransportEvent};
+use anabranch_events::{CloseReason, CopyCause, TransportEvent};
 use anabranch_segment::ResetReason;
 use anabranch_units::{Duration, Instant, PathId};
 
@@ -24,7 +24,7 @@ impl Connection {
             self.subflows[at].state = State::Closed(CloseReason::TimedOut);
             return;
         }
-        if self.hand_over(at) {
+        if self.hand_over(at, CopyCause::Timeout) {
             self.subflows[at].potentially_failed = true;
             self.foresight.note_given_up(now, subflow);
         }
@@ -45,34 +45,35 @@ impl Connection {
 
     /// The subflow's data may not arrive soon: the others retransmit it, if there are others that work (legacy Multipath TCP). Returns
     /// whether they do.
-    pub(super) fn hand_over(&mut self, at: usize) -> bool {
+    pub(super) fn hand_over(&mut self, at: usize, cause: CopyCause) -> bool {
         // A subflow that the path policy forbids counts: it may be allowed again because this one fails.
         let alternative = self.subflows.views().iter().enumerate().any(|(i, view)| i != at && view.works());
         let legacy = self.mode() == Mode::Multipath && self.config.transport.failover == Failover::Legacy;
         if legacy && alternative {
-            self.reinject_from(at);
+            self.reinject_from(at, cause);
         }
         legacy && alternative
     }
 
     /// Moves all data of the subflow to the others, once.
-    pub(super) fn reinject_from(&mut self, at: usize) {
+    pub(super) fn reinject_from(&mut self, at: usize, cause: CopyCause) {
         let (subflow, outgoing) = (&mut self.subflows[at], &mut self.outgoing);
         let until = subflow.reinjected_until;
         for record in subflow.sender.board().records().filter(|r| r.start >= until && r.len > 0) {
             let start = record.stream_offset;
-            outgoing.reinject(Reinjection { start, end: start + u64::from(record.len), avoid: Some(subflow.id) });
+            let (end, avoid) = (start + u64::from(record.len), Some(subflow.id));
+            outgoing.reinject(Reinjection { start, end, avoid, cause });
         }
         subflow.reinjected_until = subflow.sender.next();
-        self.reinject_queue(at);
+        self.reinject_queue(at, cause);
     }
 
     /// Moves the subflow's unsent data to the others.
-    pub(super) fn reinject_queue(&mut self, at: usize) {
+    pub(super) fn reinject_queue(&mut self, at: usize, cause: CopyCause) {
         let (subflow, outgoing) = (&mut self.subflows[at], &mut self.outgoing);
         for chunk in subflow.take_all() {
             let start = chunk.stream_offset;
-            outgoing.reinject(Reinjection { start, end: start + chunk.len, avoid: Some(subflow.id) });
+            outgoing.reinject(Reinjection { start, end: start + chunk.len, avoid: Some(subflow.id), cause });
         }
     }
 
@@ -106,7 +107,8 @@ impl Connection {
             let holder = self.subflows.iter().find(|s| s.sender.board().carries_near_front(head));
             let avoid = holder.map(|s| s.id);
             let mss = self.subflows.views().iter().map(|view| u64::from(view.mss)).max().unwrap_or(1);
-            self.outgoing.reinject(Reinjection { start: head, end: next.min(head + mss), avoid });
+            let (end, cause) = (next.min(head + mss), CopyCause::NoProgress);
+            self.outgoing.reinject(Reinjection { start: head, end, avoid, cause });
         }
         self.arm_progress(now);
     }
@@ -151,8 +153,8 @@ impl Connection {
             if self.mode() == Mode::Multipath {
                 match self.config.transport.failover {
                     // What was handed over before is the others' already.
-                    Failover::Legacy => self.reinject_from(at),
-                    Failover::Upstream => self.outgoing.reinject_everything(),
+                    Failover::Legacy => self.reinject_from(at, CopyCause::Closed),
+                    Failover::Upstream => self.outgoing.reinject_everything(CopyCause::Closed),
                 }
             }
             // Those behind it have other positions from here on.

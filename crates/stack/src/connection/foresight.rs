@@ -8,7 +8,7 @@ use super::{Connection, Mode};
 use crate::scheduler::{FlightList, InFlight, Services, SubflowSet, View};
 use crate::subflow::Subflow;
 use crate::view::SubflowView;
-use anabranch_events::TransportEvent;
+use anabranch_events::{CopyCause, ForecastReason, TransportEvent};
 use anabranch_units::{Duration, Instant, SubflowId};
 
 /// State of these services.
@@ -17,6 +17,8 @@ pub(super) struct Foresight {
     pub services: Services,
     /// When to look for silent subflows again.
     pub until: Deadline,
+    /// The latest reason of a decision that the scheduler has given.
+    pub latest_reason: Option<ForecastReason>,
     /// The list for the view, kept to reuse the allocation.
     flight: Vec<InFlight>,
     /// Subflows that were given up and on which no data was acknowledged since.
@@ -40,7 +42,7 @@ struct GivenUp {
 
 impl Foresight {
     pub fn new(services: Services) -> Self {
-        Foresight { services, until: Deadline::NEVER, flight: Vec::new(), given_up: Vec::new() }
+        Foresight { services, until: Deadline::NEVER, latest_reason: None, flight: Vec::new(), given_up: Vec::new() }
     }
 
     /// Packets in flight for [`View::flight`].
@@ -123,7 +125,7 @@ impl Connection {
             self.foresight.until = silence.until.filter(|until| *until > now).into();
             self.explain(now);
             let Some(at) = give_up else { break };
-            self.reinject_from(at);
+            self.reinject_from(at, CopyCause::Silent);
             self.subflows[at].potentially_failed = true;
             self.foresight.note_given_up(now, self.subflows[at].id);
         }
@@ -164,6 +166,7 @@ impl Connection {
         debug_assert!(explains || self.scheduler.explanation().is_none(), "an explanation that nobody asked for");
         if explains && let Some(forecast) = self.scheduler.explanation() {
             self.log.emit(now, TransportEvent::Forecast(forecast));
+            self.foresight.latest_reason = Some(forecast.reason);
         }
     }
 }

@@ -4,13 +4,14 @@ use crate::reassembly::{Note, Piece, Reassembly};
 use crate::receive_memory::ReceiveMemory;
 use crate::subflow::max_pieces;
 use anabranch_events::{Log, TransportEvent};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Duration, Instant, SubflowId};
 
-/// When bytes arrived, and when they were in order on their subflow.
+/// When bytes arrived, when they were in order on their subflow, and which that is.
 #[derive(Clone, Copy, Debug)]
 struct Arrived {
     at: Instant,
     in_order_at: Instant,
+    subflow: SubflowId,
 }
 
 impl Note for Arrived {
@@ -76,12 +77,13 @@ impl Incoming {
         }
     }
 
-    /// Accepts bytes in the order in which a subflow has them. Bytes beyond the advertised window are refused. `held`
+    /// Accepts bytes of a subflow in the order in which it has them. Bytes beyond the advertised window are refused. `held`
     /// is what subflows hold beyond their own holes.
     pub fn on_bytes(
         &mut self,
         now: Instant,
         piece: Piece<crate::subflow::Arrival>,
+        subflow: SubflowId,
         held: u64,
         log: &mut Log<TransportEvent>,
     ) {
@@ -91,7 +93,7 @@ impl Incoming {
         if end <= self.next || start >= end {
             return;
         }
-        let note = Arrived { at: piece.note.at, in_order_at: now };
+        let note = Arrived { at: piece.note.at, in_order_at: now, subflow };
         if start <= self.next && end <= self.ahead.start() {
             self.deliver(now, end - self.next, note, log);
         } else if start <= self.next || self.ahead.pieces() < max_pieces(self.memory.payload()) {
@@ -103,14 +105,16 @@ impl Incoming {
             self.deliver(now, ready.end - ready.start, ready.note, log);
         }
         if !self.ahead.is_empty() {
-            log.emit(now, TransportEvent::OutOfOrder { buffered: self.ahead.bytes() + held });
+            let buffered = self.ahead.bytes() + held;
+            log.emit(now, TransportEvent::OutOfOrder { subflow, offset: start, buffered });
         }
     }
 
     fn deliver(&mut self, now: Instant, bytes: u64, arrived: Arrived, log: &mut Log<TransportEvent>) {
+        let (subflow, offset) = (Some(arrived.subflow), Some(self.next));
         self.next += bytes;
         let (waited, across) = (now.since(arrived.at), now.since(arrived.in_order_at));
-        log.emit(now, TransportEvent::Delivered { bytes: bytes as u32, waited, across });
+        log.emit(now, TransportEvent::Delivered { subflow, offset, bytes: bytes as u32, waited, across });
     }
 
     /// DATA_FIN at `offset`. An end before received data or beyond the advertised window is ignored.
@@ -256,20 +260,21 @@ mod tests {
             note: Arrival { at: ms(arrived), stream_offset: start },
         };
         // The last bytes arrived at 10 and were in order on their subflow at 30; the first ones arrive at 90.
-        incoming.on_bytes(ms(30), piece(1_000, 1_500, 10), 0, &mut log);
-        incoming.on_bytes(ms(90), piece(0, 1_000, 90), 0, &mut log);
+        incoming.on_bytes(ms(30), piece(1_000, 1_500, 10), SubflowId(0), 0, &mut log);
+        incoming.on_bytes(ms(90), piece(0, 1_000, 90), SubflowId(1), 0, &mut log);
         // These had to wait for their own subflow alone.
-        incoming.on_bytes(ms(120), piece(1_500, 1_600, 100), 0, &mut log);
+        incoming.on_bytes(ms(120), piece(1_500, 1_600, 100), SubflowId(0), 0, &mut log);
         let waits: Vec<_> = log
             .drain()
             .filter_map(|(_, event)| match event {
-                TransportEvent::Delivered { bytes, waited, across } => {
-                    Some((bytes, waited.as_nanos() / 1_000_000, across.as_nanos() / 1_000_000))
-                }
+                TransportEvent::Delivered { subflow, offset, bytes, waited, across } => Some((
+                    (subflow.unwrap().0, offset.unwrap(), bytes),
+                    (waited.as_nanos() / 1_000_000, across.as_nanos() / 1_000_000),
+                )),
                 _ => None,
             })
             .collect();
-        assert_eq!(waits, [(1_000, 0, 0), (500, 80, 60), (100, 20, 0)]);
+        assert_eq!(waits, [((1, 0, 1_000), (0, 0)), ((0, 1_000, 500), (80, 60)), ((0, 1_500, 100), (20, 0))]);
     }
 
     #[test]
@@ -279,7 +284,7 @@ mod tests {
         let now = Instant::ZERO;
         let mut take = |incoming: &mut Incoming, start: u64, end: u64| {
             let note = Arrival { at: now, stream_offset: start };
-            incoming.on_bytes(now, Piece { start, end, note }, 0, &mut log);
+            incoming.on_bytes(now, Piece { start, end, note }, SubflowId(0), 0, &mut log);
             incoming.read(u64::MAX);
             if incoming.tuning_is_due(now) {
                 incoming.tune(now, Surroundings { share: 128, ..Surroundings::default() });

@@ -156,6 +156,8 @@ pub struct Connection {
     addresses: addresses::Addresses,
     /// Some part comes from outside, and may have notes to report.
     reports_notes: bool,
+    /// A host keeps events that say why decisions were made as they were.
+    reports_decisions: bool,
     mtu_reductions: Vec<MtuReduction>,
     false_acknowledgments: Vec<PathId>,
 }
@@ -248,6 +250,7 @@ impl Connection {
             answers: VecDeque::new(),
             addresses: addresses::Addresses::default(),
             reports_notes,
+            reports_decisions: false,
             mtu_reductions: Vec::new(),
             false_acknowledgments: Vec::new(),
             config,
@@ -356,6 +359,12 @@ impl Connection {
     pub fn abort(&mut self, now: Instant) {
         self.abort_all(now);
         self.remove_dead(now);
+    }
+
+    /// Whether events have what takes time to find out and no behaviour depends on: which subflow data was given before that is copied. A
+    /// host that keeps a table of events asks for it.
+    pub fn report_decisions(&mut self, wanted: bool) {
+        self.reports_decisions = wanted;
     }
 
     /// The application's hints about its data.
@@ -473,6 +482,11 @@ impl Connection {
     /// Payload that the buffer of received data has room for: read or not, this much the peer may send ahead.
     pub fn receive_room(&self) -> u64 {
         self.incoming.room()
+    }
+
+    /// The window that was advertised last, on whichever subflow, and one past the last byte that was ever advertised.
+    pub fn advertised(&self) -> (u64, u64) {
+        (self.incoming.advertised(), self.incoming.next() + self.incoming.promised())
     }
 
     /// Keeps the buffer of received data from growing, for a host that is short of memory, or lets it grow again.

@@ -3,6 +3,7 @@
 
 use super::Writer;
 use crate::subflow::Reinjection;
+use anabranch_events::CopyCause;
 use anabranch_units::SubflowId;
 use std::collections::VecDeque;
 
@@ -276,9 +277,9 @@ impl Outgoing {
     }
 
     /// All bytes given to subflows and not acknowledged must be sent again, on any subflow.
-    pub fn reinject_everything(&mut self) {
+    pub fn reinject_everything(&mut self, cause: CopyCause) {
         self.reinjections.clear();
-        self.reinject(Reinjection { start: self.unacked, end: self.next, avoid: None });
+        self.reinject(Reinjection { start: self.unacked, end: self.next, avoid: None, cause });
     }
 
     /// The next bytes to send again.

@@ -4,7 +4,7 @@
 use super::deadline::Deadline;
 use super::{Connection, Mode};
 use crate::scheduler::SubflowSet;
-use anabranch_events::TransportEvent;
+use anabranch_events::{CopyCause, TransportEvent};
 use anabranch_segment::MptcpOption;
 use anabranch_units::Instant;
 
@@ -40,7 +40,7 @@ impl Connection {
         // Data in flight there is retransmitted on other subflows, so that the stream does not wait for an abandoned
         // path.
         if !allowed {
-            self.reinject_from(at);
+            self.reinject_from(at, CopyCause::Policy);
         }
     }
 

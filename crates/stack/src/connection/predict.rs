@@ -116,7 +116,8 @@ impl Connection {
         let known = self.incoming.next().saturating_sub(mapping.stream_offset);
         let held = self.subflows.iter().map(|s| s.receiver.ahead()).sum();
         let piece = self.subflows.receiver(at).on_next_data(now, mapping.end, mapping.stream_offset);
-        self.incoming.on_bytes(now, piece, held, &mut self.log);
+        let id = self.subflows[at].id;
+        self.incoming.on_bytes(now, piece, id, held, &mut self.log);
         (known < len).then(|| Placed {
             stream_offset: mapping.stream_offset + known,
             payload_start: known as u32,

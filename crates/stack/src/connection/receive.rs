@@ -7,9 +7,9 @@ use super::predict::is_off;
 use super::{Connection, Failover, Mode, Placed};
 use crate::congestion::Siblings;
 use crate::subflow::{AckOutcome, Acknowledgment, KnownMapping, State, Subflow};
-use anabranch_events::{CloseReason, FallbackReason, LossCause, TransportEvent};
+use anabranch_events::{CloseReason, CopyCause, FallbackReason, LossCause, TransportEvent};
 use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, Segment, TIMESTAMPS_LEN};
-use anabranch_units::{Duration, Instant, PathId};
+use anabranch_units::{Duration, Instant, PathId, SubflowId};
 
 /// A timestamp that is older than this may have wrapped: half the numbers of a clock of one tick per millisecond, rounded down to days
 /// (RFC 7323 section 5.5).
@@ -282,7 +282,7 @@ impl Connection {
             self.log.emit(now, TransportEvent::ReductionUndone { subflow });
         }
         if outcome.suspicious {
-            self.hand_over(at);
+            self.hand_over(at, CopyCause::BlackHole);
         }
         if let Some(change) = outcome.size {
             self.resize(now, at, change);
@@ -342,6 +342,19 @@ impl Connection {
         expand(number, self.local_key.idsn.wrapping_add(1), self.outgoing.unacked())
     }
 
+    /// The subflow that sent this segment of ours, and where its payload begins in the stream, if it has any; none if there is no such
+    /// subflow any more.
+    pub fn origin_of(&self, path: PathId, segment: &Segment) -> Option<(SubflowId, Option<u64>)> {
+        let subflow = self.subflow_with(path, segment.source_port, segment.destination_port)?;
+        let mapping = segment.dss.and_then(|dss| dss.mapping);
+        let offset = match mapping.filter(|_| self.mode() == Mode::Multipath) {
+            Some(mapping) => self.own_offset(mapping.dsn),
+            // Offset 1 is the first byte, of the stream as well: of plain TCP, and of the first segment of Multipath TCP, which has the keys.
+            None => segment.seq.expand(subflow.isn, subflow.sender.next()).saturating_sub(1),
+        };
+        Some((subflow.id, (segment.payload_len > 0).then_some(offset)))
+    }
+
     /// The offset in the peer's stream for one of the peer's data sequence numbers.
     pub(super) fn peer_offset(&self, number: DataSeq) -> u64 {
         let idsn = self.remote_key.map_or(0, |key| key.idsn);
@@ -385,7 +398,7 @@ impl Connection {
         // sequence number and an arbitrary byte (`mptcp_sendmsg_frag`), so a retransmission need not have the same
         // content.
         let known = expected.saturating_sub(start).max(self.incoming.next().saturating_sub(stream_offset));
-        self.drain_subflow(now, at);
+        self.drain_subflow(now, at, stream_offset);
         (new && known < end - start).then(|| Placed {
             stream_offset: stream_offset + known,
             payload_start: known as u32,
@@ -449,8 +462,8 @@ impl Connection {
         self.subflows[at].learn(KnownMapping { start: map_start, end, stream_offset }).map_err(|()| BadMapping::Wrong)
     }
 
-    /// Moves the subflow's data that is in order to the connection.
-    fn drain_subflow(&mut self, now: Instant, at: usize) {
+    /// Moves the subflow's data that is in order to the connection; what arrived last is at this offset of the stream.
+    fn drain_subflow(&mut self, now: Instant, at: usize, offset: u64) {
         let mut held: u64 = self.subflows.iter().map(|s| s.receiver.ahead()).sum();
         let (subflow, incoming, log) = (&mut self.subflows[at], &mut self.incoming, &mut self.log);
         let mut popped = false;
@@ -459,11 +472,12 @@ impl Connection {
             let Some(piece) = subflow.receiver.pop() else { break };
             // From here on the connection holds it, and counts it itself.
             held -= before - subflow.receiver.ahead();
-            incoming.on_bytes(now, piece, held, log);
+            incoming.on_bytes(now, piece, subflow.id, held, log);
             popped = true;
         }
         if !popped && held > 0 {
-            log.emit(now, TransportEvent::OutOfOrder { buffered: held + incoming.held_ahead() });
+            let (subflow, buffered) = (subflow.id, held + incoming.held_ahead());
+            log.emit(now, TransportEvent::OutOfOrder { subflow, offset, buffered });
         }
     }
 
@@ -491,7 +505,7 @@ impl Connection {
         let subflow = &mut self.subflows[at];
         if mode == Mode::Multipath && subflow.receiver.finished() && !subflow.errands.is_closing() {
             subflow.errands.close();
-            self.reinject_queue(at);
+            self.reinject_queue(at, CopyCause::Closed);
         }
     }
 

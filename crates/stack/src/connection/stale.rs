@@ -9,7 +9,7 @@
 
 use super::{Connection, Failover, Mode};
 use crate::subflow::{Chunk, Subflow};
-use anabranch_events::SendKind;
+use anabranch_events::{CopyCause, SendKind};
 use anabranch_units::{Duration, Instant};
 
 /// Silent periods that a subflow may have (Linux `net.mptcp.stale_loss_cnt`).
@@ -72,7 +72,9 @@ impl Connection {
         let (head, next) = (self.outgoing.unacked(), self.outgoing.next);
         let end = next.min(self.outgoing.fragment_end(head));
         if head < end {
-            self.queue(now, at, Chunk { stream_offset: head, len: end - head, kind: SendKind::Reinjection });
+            let chunk = Chunk { stream_offset: head, len: end - head, kind: SendKind::Reinjection };
+            self.note_copy(now, at, &chunk, None, CopyCause::NoProgress);
+            self.queue(now, at, chunk);
         }
     }
 
@@ -101,7 +103,7 @@ impl Connection {
         let alternative = self.subflows.iter().enumerate().any(|(i, other)| i != at && works(other));
         if alternative {
             self.subflows[at].potentially_failed = true;
-            self.outgoing.reinject_everything();
+            self.outgoing.reinject_everything(CopyCause::Stale);
         }
         alternative
     }

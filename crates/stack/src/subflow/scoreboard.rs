@@ -9,6 +9,7 @@
 use super::rtt::timestamp;
 use super::send_state::SendState;
 use crate::queue::push_back;
+use anabranch_events::CopyCause;
 use anabranch_units::{Duration, Instant, SubflowId};
 use std::collections::VecDeque;
 use std::fmt;
@@ -658,4 +659,6 @@ pub(crate) struct Reinjection {
     pub end: u64,
     /// The subflow that lost them, which carries them only if there is no other.
     pub avoid: Option<SubflowId>,
+    /// Why they must be.
+    pub cause: CopyCause,
 }

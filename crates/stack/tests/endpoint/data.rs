@@ -5,7 +5,7 @@ use crate::common::{Pair, Path, config, secs};
 use anabranch_events::TransportEvent;
 use anabranch_segment::Flags;
 use anabranch_stack::connection::{Placed, Protocol};
-use anabranch_units::{Bytes, Duration, Instant, LinkDirection};
+use anabranch_units::{Bytes, Duration, Instant, LinkDirection, SubflowId};
 
 const NOTHING: [&str; 0] = [];
 
@@ -402,13 +402,14 @@ fn paced_packets_leave_one_by_one() {
     }
 }
 
-/// What waited after each arrival, as events report it: bytes that no application could read yet, on subflows and in the connection.
-fn waiting(talk: &mut Talk) -> Vec<u64> {
-    let buffered = |(_, event)| match event {
-        TransportEvent::OutOfOrder { buffered } => Some(buffered),
+/// The offset of each arrival out of order, as events report it, and what waited then: bytes that no application could read yet, on
+/// subflows and in the connection.
+fn waiting(talk: &mut Talk) -> Vec<(u64, u64)> {
+    let waited = |(_, event)| match event {
+        TransportEvent::OutOfOrder { subflow: SubflowId(0), offset, buffered } => Some((offset, buffered)),
         _ => None,
     };
-    talk.end.log().drain().filter_map(buffered).collect()
+    talk.end.log().drain().filter_map(waited).collect()
 }
 
 #[test]
@@ -417,12 +418,12 @@ fn bytes_that_move_from_a_subflow_to_the_connection_wait_once() {
     waiting(&mut talk);
     // In order on the subflow, but the first hundred bytes of the stream are missing.
     talk.deliver(0, peer(1, 1).data(100, 100));
-    assert_eq!(waiting(&mut talk), [100]);
+    assert_eq!(waiting(&mut talk), [(100, 100)]);
     // Behind a hole of the subflow.
     talk.deliver(0, peer(201, 1).data(300, 100));
     talk.deliver(0, peer(301, 1).data(400, 100));
-    assert_eq!(waiting(&mut talk), [200, 300]);
+    assert_eq!(waiting(&mut talk), [(300, 200), (400, 300)]);
     // The hole is filled: three pieces go to the connection, where they wait for the start of the stream.
     talk.deliver(0, peer(101, 1).data(200, 100));
-    assert_eq!(waiting(&mut talk), [400, 400, 400]);
+    assert_eq!(waiting(&mut talk), [(200, 400), (300, 400), (400, 400)]);
 }

@@ -150,7 +150,7 @@ impl DashMetrics {
 
     /// Takes in one event of the endpoint that receives the video, before what the player says because of it.
     pub fn observe_receiver(&mut self, event: &TransportEvent) {
-        if let TransportEvent::Delivered { bytes, waited, across } = *event {
+        if let TransportEvent::Delivered { bytes, waited, across, .. } = *event {
             self.requests.deliver(bytes, waited, across);
         }
     }

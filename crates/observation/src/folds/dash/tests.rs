@@ -132,7 +132,13 @@ fn requests_become_downloads_with_times_since_the_start() {
 #[test]
 fn a_media_segment_is_charged_with_what_its_own_bytes_waited() {
     let mut metrics = fold(&[], Statistics::default(), true);
-    let delivered = |bytes, waited, across| TransportEvent::Delivered { bytes, waited: ms(waited), across: ms(across) };
+    let delivered = |bytes, waited, across| TransportEvent::Delivered {
+        subflow: None,
+        offset: None,
+        bytes,
+        waited: ms(waited),
+        across: ms(across),
+    };
     let complete = |request, bytes, end| PlayerEvent::ResponseComplete { request, bytes, end };
     // The manifest, whose waits are nobody's.
     metrics.observe_receiver(&delivered(500, 900, 900));

@@ -305,7 +305,9 @@ impl TransportMetrics {
                 self.delivered += u64::from(bytes);
                 self.reorder_delay.record(waited.as_nanos(), u64::from(bytes));
             }
-            TransportEvent::OutOfOrder { buffered } => self.reorder_bytes_max = self.reorder_bytes_max.max(buffered),
+            TransportEvent::OutOfOrder { buffered, .. } => {
+                self.reorder_bytes_max = self.reorder_bytes_max.max(buffered);
+            }
             _ => {}
         }
     }

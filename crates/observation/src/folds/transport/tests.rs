@@ -78,10 +78,12 @@ fn retransmissions_are_split_by_the_scenarios_events() {
 fn waiting_is_weighted_by_bytes() {
     let mut metrics = TransportMetrics::new(at_ms(0), &[]);
     for (bytes, waited) in [(9_000, 0), (600, 100), (400, 200)] {
-        metrics.observe_receiver(at_ms(1), &TransportEvent::Delivered { bytes, waited: ms(waited), across: ms(0) });
+        let (waited, across) = (ms(waited), ms(0));
+        let delivered = TransportEvent::Delivered { subflow: None, offset: None, bytes, waited, across };
+        metrics.observe_receiver(at_ms(1), &delivered);
     }
     for buffered in [500, 4_000, 100] {
-        metrics.observe_receiver(at_ms(1), &TransportEvent::OutOfOrder { buffered });
+        metrics.observe_receiver(at_ms(1), &TransportEvent::OutOfOrder { subflow: SubflowId(0), offset: 0, buffered });
     }
     let report = report(&metrics, 2_000);
     assert_eq!(report.goodput_bps, 40_000.0);
