@@ -7,7 +7,8 @@
 //! Ours: the scheduler inside neither uses a hidden subflow nor waits for it, which matters for those that compare a
 //! slow subflow with a fast full one (BLEST, ECF, Linux).
 
-use super::{Decision, Forecast, Scheduler, Sent, Services, Silence, SubflowSet, Trigger, View};
+use super::hiding::Hiding;
+use super::{Decision, Forecast, Scheduler, Sent, Services, Silence, Trigger, View};
 use crate::view::{Phase, SubflowView};
 use anabranch_events::Note;
 
@@ -15,34 +16,21 @@ use anabranch_events::Note;
 #[derive(Debug)]
 pub(super) struct AvoidRecovery {
     inner: Box<dyn Scheduler>,
-    /// The subflows visible to the scheduler inside, kept to reuse the allocation.
-    shown: Vec<SubflowView>,
+    hiding: Hiding,
 }
 
 impl AvoidRecovery {
     /// Wraps a scheduler.
     pub(super) fn around(inner: Box<dyn Scheduler>) -> Self {
-        AvoidRecovery { inner, shown: Vec::new() }
+        AvoidRecovery { inner, hiding: Hiding::default() }
     }
 }
 
 impl Scheduler for AvoidRecovery {
     fn decide(&mut self, view: &View<'_>, trigger: Trigger) -> Decision {
-        let mut healthy = SubflowSet::EMPTY;
-        for (position, subflow) in view.candidates() {
-            if subflow.phase != Phase::Recovery {
-                healthy.insert(position);
-            }
-        }
-        let nothing_to_hide = view.subflows.iter().all(|s| s.phase != Phase::Recovery);
-        if nothing_to_hide || healthy.is_empty() {
-            return self.inner.decide(view, trigger);
-        }
-        self.shown.clear();
-        self.shown.extend(
-            view.subflows.iter().map(|s| SubflowView { allowed: s.allowed && s.phase != Phase::Recovery, ..*s }),
-        );
-        self.inner.decide(&View { subflows: &self.shown, candidates: healthy, ..*view }, trigger)
+        let recovers = |s: &SubflowView| s.phase == Phase::Recovery;
+        let healthy = self.hiding.decide_without(view, recovers, |shown| self.inner.decide(shown, trigger));
+        healthy.unwrap_or_else(|| self.inner.decide(view, trigger))
     }
 
     fn services(&self) -> Services {

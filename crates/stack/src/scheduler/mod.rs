@@ -12,6 +12,7 @@ mod avoid_recovery;
 mod blest;
 mod earliest;
 mod ecf;
+mod hiding;
 mod highest_rate;
 mod largest_window;
 mod linux;

@@ -11,8 +11,8 @@
 //! b is the playing time that the viewer has buffered by the server's estimate ([`ConnectionView::buffer`](crate::view::ConnectionView::buffer));
 //! where nobody estimates it, the other scheduler decides alone. The buffer plays out while data waits, so a rest ends by itself.
 //!
-//! Source: the two thresholds are XLINK's (Zheng et al., SIGCOMM 2021, section 5.2): below the lower one data is sent again on another path, above
-//! the higher one it is not. That the slack of a long buffer spares a metered path is MP-DASH's idea (Han et al., CoNEXT 2016, section 4).
+//! Source: the two thresholds are XLINK's (Zheng et al., SIGCOMM 2021): below the lower one data is sent again on another path, above
+//! the higher one it is not. That the slack of a long buffer spares a metered path is MP-DASH's idea (Han et al., CoNEXT 2016).
 //!
 //! Ours:
 //! - XLINK copies whatever is not acknowledged, once nothing is unsent; here, besides, lost and overdue packets before that, and at the end only
@@ -24,10 +24,10 @@
 //! - What a subflow in trouble has to hand over goes anywhere, also to metered paths.
 
 use super::earliest::grace;
+use super::hiding::Hiding;
 use super::ranges::Ranges;
 use super::{
-    Decision, Entry, FlightList, Forecast, InFlight, Scheduler, Sent, Services, Silence, SubflowSet, Trigger, View,
-    create,
+    Decision, Entry, FlightList, Forecast, InFlight, Scheduler, Sent, Services, Silence, Trigger, View, create,
 };
 use crate::options::Options;
 use crate::view::SubflowView;
@@ -36,8 +36,8 @@ use anabranch_units::{Duration, Instant};
 
 /// Two media segments of 2 s, as long as `levels` takes a buffer for too short to pace the response.
 const LOW_S: f64 = 4.0;
-/// Less than players keep, so that the buffer can get above it: dash.js requests below 12 to 18 s. MP-DASH extends deadlines above 0.8 of the
-/// full buffer, which is 9.6 s of 12.
+/// Less than players keep, so that the buffer can get above it: dash.js requests below 12 to 18 s. This is four fifths of 12 s, a little more
+/// than one media segment of 2 s below them.
 const HIGH_S: f64 = 9.6;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -62,8 +62,7 @@ struct ViewerBuffer {
     high: Duration,
     /// What was copied already: a packet is copied once, and its copy never.
     copied: Ranges,
-    /// The subflows as the scheduler inside sees them while metered ones rest, kept to reuse the allocation.
-    shown: Vec<SubflowView>,
+    hiding: Hiding,
 }
 
 impl Scheduler for ViewerBuffer {
@@ -115,34 +114,22 @@ impl Scheduler for ViewerBuffer {
 impl ViewerBuffer {
     fn around(inner: Box<dyn Scheduler>, low: Duration, high: Duration) -> Self {
         let asks = inner.services();
-        ViewerBuffer { inner, asks, low, high, copied: Ranges::default(), shown: Vec::new() }
+        ViewerBuffer { inner, asks, low, high, copied: Ranges::default(), hiding: Hiding::default() }
     }
 
     /// The decision of the scheduler inside.
     fn ask(&mut self, view: &View<'_>) -> Decision {
-        if view.new_bytes() == 0 && !self.asks.duplicates {
-            return Decision::Wait { until: None };
-        }
-        self.inner.decide(view, Trigger::NewData)
+        ask(self.inner.as_mut(), self.asks, view)
     }
 
     /// The decision while metered paths rest, which the scheduler inside does not see.
     fn rest(&mut self, view: &View<'_>) -> Decision {
-        let another = view.contenders().any(|(_, s)| !s.metered);
-        if !another || view.subflows.iter().all(|s| !s.metered) {
+        if !view.contenders().any(|(_, s)| !s.metered) {
             return self.ask(view);
         }
-        let mut candidates = SubflowSet::EMPTY;
-        view.candidates().filter(|(_, s)| !s.metered).for_each(|(position, _)| candidates.insert(position));
-        if candidates.is_empty() {
-            return Decision::Wait { until: None };
-        }
-        let mut shown = std::mem::take(&mut self.shown);
-        shown.clear();
-        shown.extend(view.subflows.iter().map(|s| SubflowView { allowed: s.allowed && !s.metered, ..*s }));
-        let decision = self.ask(&View { subflows: &shown, candidates, ..*view });
-        self.shown = shown;
-        decision
+        let decide = |shown: &View<'_>| ask(self.inner.as_mut(), self.asks, shown);
+        let decision = self.hiding.decide_without(view, |s| s.metered, decide);
+        decision.unwrap_or(Decision::Wait { until: None })
     }
 
     /// A copy of the first late data in the stream.
@@ -176,6 +163,14 @@ impl ViewerBuffer {
         let overdue = missing.map(|packet| overdue(packet, &view.subflows[packet.subflow]));
         overdue.filter(|overdue| *overdue > view.connection.now).min()
     }
+}
+
+/// The decision of a scheduler that is asked about new data, and about copies only if it makes some.
+fn ask(inner: &mut dyn Scheduler, asks: Services, view: &View<'_>) -> Decision {
+    if view.new_bytes() == 0 && !asks.duplicates {
+        return Decision::Wait { until: None };
+    }
+    inner.decide(view, Trigger::NewData)
 }
 
 /// When the acknowledgment of a packet should have come.
