@@ -39,7 +39,7 @@ pub enum CopyCause {
     WindowFull,
     /// The connection made no progress for a timeout.
     NoProgress,
-    /// The scheduler sends copies as its rule.
+    /// The scheduler sends copies as its rule, and gives no other reason.
     Redundant,
     /// The scheduler takes the data for lost.
     Lost,

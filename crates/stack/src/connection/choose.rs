@@ -338,10 +338,7 @@ impl Connection {
             return None;
         }
         let chunk = Chunk { stream_offset: start, len, kind: SendKind::Duplicate };
-        if self.reports_decisions {
-            let cause = self.cause_of_duplicate();
-            self.note_copy(now, at, &chunk, None, cause);
-        }
+        self.note_copy(now, at, &chunk, None, self.cause_of_duplicate());
         Some(NextSegment::Data { at, chunk, source: Source::InFlight })
     }
 

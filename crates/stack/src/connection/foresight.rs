@@ -17,7 +17,7 @@ pub(super) struct Foresight {
     pub services: Services,
     /// When to look for silent subflows again.
     pub until: Deadline,
-    /// The latest reason of a decision that the scheduler has given.
+    /// The reason that the scheduler has given for its latest decision, if any.
     pub latest_reason: Option<ForecastReason>,
     /// The list for the view, kept to reuse the allocation.
     flight: Vec<InFlight>,
@@ -164,9 +164,12 @@ impl Connection {
     pub(super) fn explain(&mut self, now: Instant) {
         let explains = self.foresight.services.explains;
         debug_assert!(explains || self.scheduler.explanation().is_none(), "an explanation that nobody asked for");
-        if explains && let Some(forecast) = self.scheduler.explanation() {
-            self.log.emit(now, TransportEvent::Forecast(forecast));
-            self.foresight.latest_reason = Some(forecast.reason);
+        if explains {
+            let forecast = self.scheduler.explanation();
+            self.foresight.latest_reason = forecast.map(|forecast| forecast.reason);
+            if let Some(forecast) = forecast {
+                self.log.emit(now, TransportEvent::Forecast(forecast));
+            }
         }
     }
 }
