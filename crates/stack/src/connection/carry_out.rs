@@ -16,11 +16,7 @@ impl Connection {
         match *choice {
             NextSegment::Data { at, chunk, source } => {
                 self.take(at, chunk, source);
-                let transmit = self.encode_data(now, at, chunk);
-                if self.subflows[at].sender.record_ended() {
-                    self.expand_send_buffer(at);
-                }
-                transmit
+                self.encode_data(now, at, chunk)
             }
             NextSegment::Ack(at) => {
                 if self.subflows[at].errands.owes_third_segment() {

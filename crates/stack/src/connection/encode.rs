@@ -127,6 +127,9 @@ impl Connection {
             subflow.sent_in_burst = true;
             subflow.sender.burst_ended() || subflow.sender.tries_larger(start)
         });
+        if self.subflows[at].sender.record_ended() {
+            self.expand_send_buffer(at);
+        }
         // Linux sets PSH at the end of its data and of every burst for segmentation offload. A segment that tries a larger size travels
         // alone, or a router would drop those behind it in the same burst with it.
         if last || ends_burst {

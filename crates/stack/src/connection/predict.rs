@@ -85,7 +85,7 @@ impl Connection {
         receiver.note_timestamp(receiver.next(), segment.timestamps);
         self.take_acknowledgment(now, at, expected.acked, segment);
         self.take_data_acknowledgment(now, at, segment);
-        self.note_room(at);
+        self.mark_to_expand(at);
         let placed = match expected.mapping {
             Some(mapping) => self.take_next_payload(now, at, segment, mapping),
             None => {

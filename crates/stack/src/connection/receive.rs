@@ -73,7 +73,7 @@ impl Connection {
         let acked = segment.ack.expand(self.subflows[at].isn, self.subflows[at].sender.acked());
         self.take_acknowledgment(now, at, acked, segment);
         self.take_data_acknowledgment(now, at, segment);
-        self.note_room(at);
+        self.mark_to_expand(at);
         let placed = self.take_payload(now, at, start, segment);
         self.take_end(now, at, start, segment);
         placed

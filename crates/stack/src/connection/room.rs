@@ -14,7 +14,7 @@ const LEAST_BUFFER: u64 = 4_096;
 impl Connection {
     /// An acknowledgment was processed on a subflow, whose send buffer may grow once what it allows was sent.
     #[inline]
-    pub(super) fn note_room(&mut self, at: usize) {
+    pub(super) fn mark_to_expand(&mut self, at: usize) {
         if self.config.transport.commit == Commit::IntoBuffer {
             self.waits.to_expand.insert(at);
         }
