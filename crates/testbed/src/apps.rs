@@ -1,8 +1,8 @@
 //! Applications of the servers: the same ones on our endpoint and on the kernel's sockets.
 
-use crate::flow::Flow;
 use crate::http::{FILLER, Web};
 use crate::pacing::{End, FlowPacing, Paced};
+use crate::shared_flow::SharedFlow;
 use anabranch_events::{Log, TransportEvent};
 use anabranch_live::{Application, Progress, Reply};
 use anabranch_media::{Exchanges, HttpServer, Stream};
@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 /// Creates an application for each connection of a flow.
 #[derive(Clone)]
 pub(crate) struct Opener {
-    pub flow: Arc<Flow>,
+    pub flow: Arc<SharedFlow>,
     pub site: Site,
     /// If responses are paced.
     pub pacer: Option<FlowPacing>,
@@ -46,7 +46,7 @@ impl Opener {
 
 /// An application with an observed connection.
 struct Observed<A> {
-    flow: Arc<Flow>,
+    flow: Arc<SharedFlow>,
     application: A,
     /// Offset of its subflows' numbers.
     shift: u16,
@@ -54,7 +54,7 @@ struct Observed<A> {
 }
 
 impl<A: Application> Observed<A> {
-    fn new(flow: &Arc<Flow>, application: A) -> Self {
+    fn new(flow: &Arc<SharedFlow>, application: A) -> Self {
         let shift = flow.connected(flow.clock.now());
         Observed { flow: flow.clone(), application, shift, acked: 0 }
     }

@@ -1,6 +1,6 @@
 //! The scenario's players in real time, on a kernel's sockets.
 
-use crate::flow::Flow;
+use crate::shared_flow::SharedFlow;
 use crate::socket::{Dialer, SocketStream, wait};
 use anabranch_events::{Log, PlayerEvent};
 use anabranch_live::{run_before_others, sharpen_timers};
@@ -19,7 +19,7 @@ const RECHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A player that starts at a given time.
 pub(crate) struct ModelClient {
-    pub flow: Arc<Flow>,
+    pub flow: Arc<SharedFlow>,
     pub player: Box<dyn Player + Send>,
     pub dialer: Dialer,
 }
@@ -35,7 +35,7 @@ impl ModelClient {
         flow.state().over = true;
     }
 
-    fn play(&mut self, flow: &Flow) -> io::Result<()> {
+    fn play(&mut self, flow: &SharedFlow) -> io::Result<()> {
         sharpen_timers()?;
         // A player that runs late would count pictures as late that were not.
         run_before_others();
@@ -60,7 +60,7 @@ impl ModelClient {
         self.run_player(flow, &mut stream)
     }
 
-    fn run_player(&mut self, flow: &Flow, stream: &mut SocketStream<'_>) -> io::Result<()> {
+    fn run_player(&mut self, flow: &SharedFlow, stream: &mut SocketStream<'_>) -> io::Result<()> {
         let player = &mut self.player;
         let mut next_sample = next_multiple(flow.clock.now(), flow.sample_interval);
         loop {
@@ -99,7 +99,7 @@ impl ModelClient {
 }
 
 /// Passes the player's events to the observer.
-fn observe(flow: &Flow, log: &mut Log<PlayerEvent>) {
+fn observe(flow: &SharedFlow, log: &mut Log<PlayerEvent>) {
     if !log.is_empty() {
         flow.observer().see_player(log);
     }

@@ -3,8 +3,8 @@
 use crate::apps::Opener;
 use crate::client::next_multiple;
 use crate::error::{Doing, TestbedError};
-use crate::flow::{Flow, SUBFLOWS_PER_CONNECTION};
 use crate::inspect::{Subflow, subflows};
+use crate::shared_flow::{SUBFLOWS_PER_CONNECTION, SharedFlow};
 use crate::socket::{new_socket, wait};
 use crate::sockopt::unacknowledged;
 use anabranch_events::{Log, TransportEvent};
@@ -29,7 +29,7 @@ const CHUNK: usize = 1 << 16;
 
 /// Parameters of a kernel's service of one flow.
 pub(crate) struct Service {
-    pub flow: Arc<Flow>,
+    pub flow: Arc<SharedFlow>,
     pub opener: Opener,
     pub family: Family,
     pub mptcp: bool,
@@ -124,7 +124,7 @@ struct Connection<'a> {
 }
 
 impl<'a> Connection<'a> {
-    fn new(flow: &'a Flow, family: Family, socket: Socket, peer: IpAddr) -> Self {
+    fn new(flow: &'a SharedFlow, family: Family, socket: Socket, peer: IpAddr) -> Self {
         let watch = Watch::new(flow, family, peer);
         Connection { socket, watch, output: Output::default(), progress: Progress::default(), finishing: false }
     }
@@ -177,7 +177,7 @@ impl<'a> Connection<'a> {
 
 /// Reads the kernel's counters of a connection and reports them to the flow's observer.
 struct Watch<'a> {
-    flow: &'a Flow,
+    flow: &'a SharedFlow,
     family: Family,
     peer: IpAddr,
     /// Offset of its subflows' numbers.
@@ -187,7 +187,7 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(flow: &'a Flow, family: Family, peer: IpAddr) -> Self {
+    fn new(flow: &'a SharedFlow, family: Family, peer: IpAddr) -> Self {
         // Counted by the application that is opened for the connection.
         let shift = flow.state().connections.saturating_mul(SUBFLOWS_PER_CONNECTION);
         Watch { flow, family, peer, shift, next_look: Instant::ZERO, next_sample: Instant::ZERO }

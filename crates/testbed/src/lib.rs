@@ -13,7 +13,6 @@
 mod apps;
 mod client;
 mod error;
-mod flow;
 mod header_room;
 mod http;
 mod inspect;
@@ -23,6 +22,7 @@ mod options;
 mod pacing;
 mod report;
 mod servers;
+mod shared_flow;
 mod sites;
 mod socket;
 mod sockopt;

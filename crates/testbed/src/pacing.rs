@@ -1,6 +1,6 @@
 //! The pacing of responses in a live run: the servers of all flows are one server, as in a simulation.
 
-use crate::flow::Flow;
+use crate::shared_flow::SharedFlow;
 use anabranch_live::ConnectionId;
 use anabranch_media::content::DashVideo;
 use anabranch_media::pacing::{FilePacer, FileResponse, Presentation, Progress, create};
@@ -132,7 +132,7 @@ pub(crate) struct FlowPacing {
 
 impl FlowPacing {
     /// A connection of a flow; `end` is missing where a kernel serves, which paces nothing.
-    pub fn open(&self, flow: &Flow, end: Option<End>) -> Option<Paced> {
+    pub fn open(&self, flow: &SharedFlow, end: Option<End>) -> Option<Paced> {
         let end = end?;
         // Each flow's program is a client of its own.
         let number = u32::try_from(end.0).unwrap_or(u32::MAX);

@@ -1,8 +1,8 @@
 //! What a run in the testbed found, as the simulator's metrics. What nobody could observe is none, not zero.
 
 use crate::error::TestbedError;
-use crate::flow::Flow;
 use crate::options::{ClientKind, Options, ServerKind};
+use crate::shared_flow::SharedFlow;
 use anabranch_live::{Counters, EmulatorReport as Emulated};
 use anabranch_network::Histogram;
 use anabranch_observation::{DashReport, Observed, ViewerReport};
@@ -21,7 +21,7 @@ pub(crate) struct Seen {
     pub end: Instant,
     pub report: Emulated,
     pub counters: Vec<Counters>,
-    pub flows: Vec<Flow>,
+    pub flows: Vec<SharedFlow>,
     pub sources: Vec<String>,
 }
 

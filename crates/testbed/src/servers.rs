@@ -2,8 +2,8 @@
 
 use crate::apps::Opener;
 use crate::client::next_multiple;
-use crate::flow::Flow;
 use crate::pacing::Pacing;
+use crate::shared_flow::SharedFlow;
 use anabranch_live::{Application, Counters, Host, Limits, Opened, Server};
 use anabranch_stack::Config;
 use anabranch_stack::options::OptionError;
@@ -15,7 +15,7 @@ type Open = Box<dyn FnMut(Opened) -> Box<dyn Application + Send> + Send>;
 
 /// The listener of one flow. Its paths have the scenario's numbers.
 struct Listener {
-    flow: Arc<Flow>,
+    flow: Arc<SharedFlow>,
     server: Server<Open, Box<dyn Application + Send>>,
     /// Number of connections that have got the scenario's hints.
     instructed: usize,
@@ -39,7 +39,13 @@ impl Servers {
     }
 
     /// Adds the listener of a flow, whose configuration has the scenario's path numbers.
-    pub fn add(&mut self, flow: Arc<Flow>, config: Config, limits: Limits, opener: Opener) -> Result<(), OptionError> {
+    pub fn add(
+        &mut self,
+        flow: Arc<SharedFlow>,
+        config: Config,
+        limits: Limits,
+        opener: Opener,
+    ) -> Result<(), OptionError> {
         let number = self.listeners.len();
         let open: Open = Box::new(move |opened: Opened| opener.open(Some((number, opened.id))));
         let server = Server::new(config, limits, open)?;
@@ -136,7 +142,7 @@ impl Host for Servers {
 
 /// Scheduled actions of a run.
 pub(crate) struct Director {
-    pub flows: Vec<Arc<Flow>>,
+    pub flows: Vec<Arc<SharedFlow>>,
     pub warm_up: Option<Instant>,
     pub next_sample: Instant,
 }

@@ -1,7 +1,7 @@
 //! A kernel's socket behind the player's stream interface.
 
-use crate::flow::Flow;
 use crate::http::FILLER;
+use crate::shared_flow::SharedFlow;
 use anabranch_media::{Exchanges, HttpServer, Stream};
 use anabranch_units::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -75,7 +75,7 @@ pub(crate) fn wait(socket: &Socket, read: bool, write: bool, nanos: u64) -> io::
 pub(crate) struct SocketStream<'a> {
     pub socket: Socket,
     dialer: Dialer,
-    flow: &'a Flow,
+    flow: &'a SharedFlow,
     /// Bytes that can be read.
     readable: u64,
     read: u64,
@@ -92,7 +92,7 @@ pub(crate) struct SocketStream<'a> {
 }
 
 impl<'a> SocketStream<'a> {
-    pub fn new(socket: Socket, dialer: Dialer, flow: &'a Flow) -> Self {
+    pub fn new(socket: Socket, dialer: Dialer, flow: &'a SharedFlow) -> Self {
         SocketStream {
             socket,
             dialer,

@@ -3,13 +3,13 @@
 use crate::apps::{Opener, Site};
 use crate::client::ModelClient;
 use crate::error::{Doing, TestbedError};
-use crate::flow::{Fixed, Flow};
 use crate::kernel::Service;
 use crate::network::{interface_events, links, script};
 use crate::options::Options;
 use crate::pacing::{FlowPacing, FlowViewer, Pacing};
 use crate::report::{self, Machine, Seen};
 use crate::servers::{Director, Servers};
+use crate::shared_flow::{Fixed, SharedFlow};
 use crate::sites::{self, Client, Sites};
 use crate::socket::Dialer;
 use anabranch_live::requirements::missing;
@@ -49,7 +49,7 @@ pub struct Testbed {
     options: Options,
     clock: Clock,
     family: Family,
-    flows: Vec<Arc<Flow>>,
+    flows: Vec<Arc<SharedFlow>>,
     sources: Vec<String>,
     notes: Vec<String>,
     stop: Arc<AtomicBool>,
@@ -142,7 +142,7 @@ impl Testbed {
             clock: self.clock,
             sample_interval: self.scenario.sample_interval,
         };
-        let flow = Arc::new(Flow::new(fixed, observer));
+        let flow = Arc::new(SharedFlow::new(fixed, observer));
         self.flows.push(flow.clone());
         let viewer = Arc::new(FlowViewer::new(&plan.content));
         let pacer = pacing.map(|pacing| FlowPacing { pacing: pacing.clone(), viewer });
@@ -277,7 +277,7 @@ impl Testbed {
     }
 
     /// Nothing arrived for so long that nothing will. A program's session is never stuck.
-    fn is_stuck(&self, awaited: &[&Arc<Flow>]) -> bool {
+    fn is_stuck(&self, awaited: &[&Arc<SharedFlow>]) -> bool {
         let last_event = self.scenario.events.last().map_or(Instant::ZERO, |event| Instant::ZERO + event.at);
         let sessions = awaited.iter().filter(|flow| !flow.state().over).map(|flow| Waiting {
             last_arrival: Instant::from_nanos(flow.last_arrival.load(Ordering::Relaxed)),
@@ -338,7 +338,7 @@ impl Testbed {
     }
 
     /// Waits for a program's connections to close: their last acknowledgments are in flight.
-    fn wait_for_closing(&self, flow: &Flow) {
+    fn wait_for_closing(&self, flow: &SharedFlow) {
         let begin = self.clock.now();
         while flow.state().open > 0 && self.clock.now().since(begin) < CLOSING_TIME {
             std::thread::sleep(LOOK_INTERVAL);

@@ -1,8 +1,8 @@
 //! The JSON of live runs, pinned: which keys there are, and which of them are null, for every client and server.
 
 use super::{ClientReport, Machine, Seen, observed, outcome};
-use crate::flow::{Fixed, Flow};
 use crate::options::{ClientKind, Options, ServerKind};
+use crate::shared_flow::{Fixed, SharedFlow};
 use anabranch_events::{Log, LossCause, PlayerEvent, SendKind, TransportEvent};
 use anabranch_live::{Clock, Counters, LinkReport};
 use anabranch_network::{Histogram, Stats};
@@ -155,7 +155,7 @@ fn player(dash: bool) -> Log<PlayerEvent> {
 }
 
 /// The flows of the scenario after a run.
-fn flows(scenario: &Scenario, client: ClientKind, server: ServerKind) -> (Vec<Flow>, Vec<String>) {
+fn flows(scenario: &Scenario, client: ClientKind, server: ServerKind) -> (Vec<SharedFlow>, Vec<String>) {
     let plans = plan(scenario, 1);
     let options = Options { client, server, ..Options::default() };
     let (observers, sources) = observers(scenario, &plans, Keep::default(), |number| observed(&options, number));
@@ -173,7 +173,7 @@ fn flows(scenario: &Scenario, client: ClientKind, server: ServerKind) -> (Vec<Fl
             clock: Clock::new(),
             sample_interval: scenario.sample_interval,
         };
-        let flow = Flow::new(fixed, observer);
+        let flow = SharedFlow::new(fixed, observer);
         flow.connected(at(50));
         let mut sender = if server == ServerKind::Kernel { kernel_sender() } else { our_sender() };
         flow.observer().see_sender(&mut sender);

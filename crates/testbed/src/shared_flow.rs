@@ -32,7 +32,7 @@ pub(crate) struct Fixed {
 }
 
 /// A flow: what is fixed, to which it dereferences, and what changes while it runs.
-pub(crate) struct Flow {
+pub(crate) struct SharedFlow {
     fixed: Fixed,
     observer: Mutex<Observer>,
     state: Mutex<State>,
@@ -70,7 +70,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Deref for Flow {
+impl Deref for SharedFlow {
     type Target = Fixed;
 
     fn deref(&self) -> &Fixed {
@@ -78,9 +78,9 @@ impl Deref for Flow {
     }
 }
 
-impl Flow {
+impl SharedFlow {
     pub fn new(fixed: Fixed, observer: Observer) -> Self {
-        Flow {
+        SharedFlow {
             observer: Mutex::new(observer),
             state: Mutex::default(),
             successor: Mutex::default(),
