@@ -34,16 +34,6 @@ QUANTITIES = {
     "a share": ("ShareText", "A share in percent, such as ``2 %``, or 0."),
 }
 
-# The names that classes of metrics have in Python, where these are shorter.
-CLASSES = {
-    "SessionMetrics": "Session",
-    "LinkMetrics": "Link",
-    "SubflowReport": "Subflow",
-    "DownloadReport": "Download",
-    "MediaSegmentReport": "MediaSegment",
-    "LiveFacts": "Live",
-}
-
 
 def name_of(reference: str) -> str:
     """The definition that a reference names."""
@@ -228,7 +218,7 @@ class Contract:
         if "$ref" in schema:
             name = name_of(schema["$ref"])
             definition = self.definitions[name]
-            return CLASSES.get(name, name) if is_table(definition) else self.type_of(definition)
+            return name if is_table(definition) else self.type_of(definition)
         if alternatives := schema.get("anyOf") or schema.get("oneOf"):
             return union([self.type_of(each) for each in alternatives])
         if "const" in schema:
@@ -287,10 +277,10 @@ class Contract:
             for key, value in schema["properties"].items():
                 for reference in re.findall(r'"#/\$defs/(\w+)"', json.dumps(value)):
                     if is_table(self.definitions[reference]):
-                        inner[key] = CLASSES.get(reference, reference)
+                        inner[key] = reference
             pairs = ", ".join(f'"{key}": {kind}' for key, kind in inner.items())
             if pairs:
-                lines.append(f"    {CLASSES.get(name, name)}: {{{pairs}}},")
+                lines.append(f"    {name}: {{{pairs}}},")
         return ["NESTED: dict[type[Record], dict[str, type[Record]]] = {", *lines, "}"]
 
     def write(self) -> str:
@@ -318,7 +308,7 @@ class Contract:
             for other in re.findall(r'"#/\$defs/(\w+)"', json.dumps(definition)):
                 add(other)
             if is_table(definition):
-                lines.extend(self.record(CLASSES.get(name, name), definition))
+                lines.extend(self.record(name, definition))
 
         for name in self.definitions:
             add(name)

@@ -12,7 +12,7 @@ import pytest
 
 import anabranch
 from anabranch import content
-from anabranch.results.metrics import Session
+from anabranch.results.metrics import SessionMetrics
 from conftest import Run, require
 
 SCENARIO = """\
@@ -102,7 +102,7 @@ def test_a_ladder_has_its_rates_and_drives_a_simulated_session(anabranch: Run, t
     assert "something already" in again.stderr
 
 
-def _simulate(tmp_path: Path) -> Session:
+def _simulate(tmp_path: Path) -> SessionMetrics:
     return anabranch.run(tmp_path / "from-mpd.toml").metrics["sessions"][0]
 
 

@@ -140,10 +140,10 @@ def test_chunks_have_their_median_and_the_time_of_nine_tenths(folder: Path) -> N
     assert not summary.chunks(session), "a video has no downloads"
     times = [0.9, 0.1, 0.3, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 12.0]
     every = [{"requested_s": 1.0, "first_byte_s": 1.1, "finished_s": 1.0 + time, "bytes": 10} for time in times]
-    found = session["downloads"] = [metrics.Download(each) for each in every]
+    found = session["downloads"] = [metrics.DownloadReport(each) for each in every]
     assert summary.chunks(session) == "10 chunks: median 500 ms, up to 900 ms for 90 % of them, longest 12.0 s"
     assert [texts([session]) for _, texts in comparison._CHUNKS] == [["500"], ["900"]]
-    found.append(metrics.Download({**every[0], "finished_s": None}))
+    found.append(metrics.DownloadReport({**every[0], "finished_s": None}))
     assert summary.chunks(session).startswith("10 of 11 chunks: median 500 ms, ")
     # The time of one download is no distribution.
     session["downloads"] = found[:1]

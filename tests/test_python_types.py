@@ -78,7 +78,7 @@ def typed_run() -> anabranch.Run:
 def test_keys_and_attributes_of_metrics_are_the_same(typed_run: anabranch.Run) -> None:
     found = typed_run.metrics
     session = found.sessions[0]
-    assert isinstance(session, contract.Session)
+    assert isinstance(session, contract.SessionMetrics)
     assert session["goodput_bps"] == session.goodput_bps > 0
     assert found.links[0].queue_delay_s.mean == found["links"][0]["queue_delay_s"]["mean"]
     assert session.media_segments is not None
@@ -104,18 +104,18 @@ def test_a_key_that_a_session_does_not_have_is_none_as_an_attribute() -> None:
     bulk = anabranch.run("bulk/two-paths", set={"duration": "2 s"}).metrics.sessions[0]
     assert "qoe_log" not in bulk
     assert bulk.qoe_log is None
-    with pytest.raises(AttributeError, match="Session has no `goodputs_bps`; did you mean `goodput_bps`"):
+    with pytest.raises(AttributeError, match="SessionMetrics has no `goodputs_bps`; did you mean `goodput_bps`"):
         bulk.goodputs_bps  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_metrics_can_be_copied(typed_run: anabranch.Run) -> None:
     again = pickle.loads(pickle.dumps(typed_run.metrics))
     assert again == typed_run.metrics
-    assert type(again.sessions[0]) is contract.Session
+    assert type(again.sessions[0]) is contract.SessionMetrics
 
 
 def test_the_views_of_a_session_have_keys_of_the_contract() -> None:
-    keys = contract.Session.__annotations__
+    keys = contract.SessionMetrics.__annotations__
     assert metrics.Viewer.__annotations__.keys() | metrics.Quality.__annotations__.keys() <= keys.keys()
 
 

@@ -17,7 +17,7 @@ from anabranch import _core
 from anabranch.algorithms import loading
 from anabranch.algorithms.bases import BASES
 from anabranch.errors import InputError
-from anabranch.results.metrics import Session, quality_of
+from anabranch.results.metrics import SessionMetrics, quality_of
 from anabranch.runs import reading, session
 
 CASES = 200
@@ -230,7 +230,7 @@ def comparison(kind: str, name: str) -> Iterator[Row]:
         yield _row(each, sessions, (time.process_time() - began) / len(SEEDS))
 
 
-def _row(name: str, sessions: list[Session], cpu_s: float) -> Row:
+def _row(name: str, sessions: list[SessionMetrics], cpu_s: float) -> Row:
     def mean(values: list[float]) -> float:
         return sum(values) / len(values)
 

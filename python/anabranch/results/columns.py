@@ -114,14 +114,14 @@ def _flatten(name: str, value: Any, row: Row) -> None:
 
 def known(measured: Mapping[str, Any], paths: Sequence[str]) -> Names:
     """The names of columns that a scenario has, from what was measured of a run that was stopped at once."""
-    from anabranch.results.metrics import Subflow
+    from anabranch.results.metrics import SubflowReport
 
     outline = measured["metrics"]
     names = dict.fromkeys(key for row in sessions(outline, measured.get("reduced", ())) for key in row)
     names |= dict.fromkeys(
         f"subflows.{path}.{key}"
         for path in paths
-        for key in Subflow.__annotations__
+        for key in SubflowReport.__annotations__
         if key not in ("path", *_SUBFLOW_LISTS)
     )
     first = outline["sessions"][0] if outline["sessions"] else {}

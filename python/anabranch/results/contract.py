@@ -25,7 +25,7 @@ class QueueDelay(Record):
         ) -> float | None: ...
 
 
-class Link(Record):
+class LinkMetrics(Record):
     """One direction of a link."""
 
     name: str
@@ -80,7 +80,7 @@ class Link(Record):
         def __getitem__(self, key: str, /) -> Any: ...
 
 
-class MediaSegment(Record):
+class MediaSegmentReport(Record):
     """A media segment that was fetched; the field names are those of `run --json`. Times count from the
     session's start.
     """
@@ -127,7 +127,7 @@ class MediaSegment(Record):
         def __getitem__(self, key: str, /) -> Any: ...
 
 
-class Download(Record):
+class DownloadReport(Record):
     """A download, complete or not; the field names are those of `run --json`. Times count from the session's
     start.
     """
@@ -205,7 +205,7 @@ class AroundEvent(Record):
         def __getitem__(self, key: str, /) -> Any: ...
 
 
-class Subflow(Record):
+class SubflowReport(Record):
     """One subflow as the sender saw it. What is none was not observed, because the sender is not ours."""
 
     path: str
@@ -288,7 +288,7 @@ class ForecastCounts(Record):
         ) -> int: ...
 
 
-class Session(Record):
+class SessionMetrics(Record):
     """One viewer, or one download of the cross traffic."""
 
     name: str
@@ -359,9 +359,9 @@ class Session(Record):
     """Bytes of bodies that never came on screen."""
     abandoned_requests: int | None
     """Requests that were given up."""
-    media_segments: list[MediaSegment] | None
+    media_segments: list[MediaSegmentReport] | None
     """Media segments that were fetched to their end, in that order."""
-    downloads: list[Download] | None
+    downloads: list[DownloadReport] | None
     """What a player without a video downloaded (`bulk`, `on-off`); null for a video, and where the player is not
     observed.
     """
@@ -401,7 +401,7 @@ class Session(Record):
     """Retransmissions of all subflows before and after each event of the scenario. None: the sender is not
     observed.
     """
-    subflows: list[Subflow]
+    subflows: list[SubflowReport]
     """By number."""
     switch_forecasts: ForecastCounts | None
     """How the sticky schedulers' paper's two conditions judged the path switches; null without a progressive
@@ -467,9 +467,9 @@ class Session(Record):
         @overload
         def __getitem__(self, key: Literal["statistics_window_s"], /) -> list[float] | None: ...
         @overload
-        def __getitem__(self, key: Literal["media_segments"], /) -> list[MediaSegment] | None: ...
+        def __getitem__(self, key: Literal["media_segments"], /) -> list[MediaSegmentReport] | None: ...
         @overload
-        def __getitem__(self, key: Literal["downloads"], /) -> list[Download] | None: ...
+        def __getitem__(self, key: Literal["downloads"], /) -> list[DownloadReport] | None: ...
         @overload
         def __getitem__(self, key: Literal["reorder_delay_s"], /) -> ReorderDelay: ...
         @overload
@@ -477,7 +477,7 @@ class Session(Record):
         @overload
         def __getitem__(self, key: Literal["retransmissions_around_events"], /) -> list[AroundEvent] | None: ...
         @overload
-        def __getitem__(self, key: Literal["subflows"], /) -> list[Subflow]: ...
+        def __getitem__(self, key: Literal["subflows"], /) -> list[SubflowReport]: ...
         @overload
         def __getitem__(self, key: Literal["switch_forecasts"], /) -> ForecastCounts | None: ...
         def __getitem__(self, key: str, /) -> Any: ...
@@ -597,7 +597,7 @@ class DecisionLatency(Record):
         def __getitem__(self, key: str, /) -> Any: ...
 
 
-class Live(Record):
+class LiveFacts(Record):
     """The testbed and the machine of a run in real time: `live` in its metrics."""
 
     server: str
@@ -675,15 +675,15 @@ class Metrics(Record):
     """The time at which it did, in seconds: simulated, or real."""
     packets: int
     """Packets with payload that arrived at an endpoint."""
-    links: list[Link]
+    links: list[LinkMetrics]
     """Two per link: down, up."""
-    sessions: list[Session]
+    sessions: list[SessionMetrics]
     """One per viewer."""
-    traffic: list[Session]
+    traffic: list[SessionMetrics]
     """One per download of the cross traffic."""
     fairness: Fairness | None
     """How evenly the viewers of DASH videos fared; null if there are not several."""
-    live: Live | None
+    live: LiveFacts | None
     """The testbed of a run in real time; absent in JSON of a simulation."""
 
     if TYPE_CHECKING:
@@ -701,29 +701,29 @@ class Metrics(Record):
         @overload
         def __getitem__(self, key: Literal["sim_seconds"], /) -> float: ...
         @overload
-        def __getitem__(self, key: Literal["links"], /) -> list[Link]: ...
+        def __getitem__(self, key: Literal["links"], /) -> list[LinkMetrics]: ...
         @overload
-        def __getitem__(self, key: Literal["sessions", "traffic"], /) -> list[Session]: ...
+        def __getitem__(self, key: Literal["sessions", "traffic"], /) -> list[SessionMetrics]: ...
         @overload
         def __getitem__(self, key: Literal["fairness"], /) -> Fairness | None: ...
         @overload
-        def __getitem__(self, key: Literal["live"], /) -> Live | None: ...
+        def __getitem__(self, key: Literal["live"], /) -> LiveFacts | None: ...
         def __getitem__(self, key: str, /) -> Any: ...
 
 
 NESTED: dict[type[Record], dict[str, type[Record]]] = {
-    Link: {"queue_delay_s": QueueDelay},
-    Session: {
-        "media_segments": MediaSegment,
-        "downloads": Download,
+    LinkMetrics: {"queue_delay_s": QueueDelay},
+    SessionMetrics: {
+        "media_segments": MediaSegmentReport,
+        "downloads": DownloadReport,
         "reorder_delay_s": ReorderDelay,
         "total_window": TotalWindow,
         "retransmissions_around_events": AroundEvent,
-        "subflows": Subflow,
+        "subflows": SubflowReport,
         "switch_forecasts": ForecastCounts,
     },
-    Subflow: {"retransmissions_around_events": AroundEvent},
-    Live: {"lateness_s": Lateness, "server_counters": ServerCounters, "decision_latency_us": DecisionLatency},
-    Metrics: {"links": Link, "sessions": Session, "traffic": Session, "fairness": Fairness, "live": Live},
+    SubflowReport: {"retransmissions_around_events": AroundEvent},
+    LiveFacts: {"lateness_s": Lateness, "server_counters": ServerCounters, "decision_latency_us": DecisionLatency},
+    Metrics: {"links": LinkMetrics, "sessions": SessionMetrics, "traffic": SessionMetrics, "fairness": Fairness, "live": LiveFacts},
 }
 """The classes of nested objects, by class and key."""

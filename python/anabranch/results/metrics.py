@@ -17,33 +17,33 @@ from anabranch.errors import InputError
 from anabranch.results.contract import (
     NESTED,
     DecisionLatency,
-    Download,
+    DownloadReport,
     Fairness,
     Lateness,
-    Link,
-    Live,
-    MediaSegment,
+    LinkMetrics,
+    LiveFacts,
+    MediaSegmentReport,
     Metrics,
     ReorderDelay,
-    Session,
-    Subflow,
+    SessionMetrics,
+    SubflowReport,
 )
 from anabranch.results.record import Record
 from anabranch.system import regular
 
 __all__ = [
     "DecisionLatency",
-    "Download",
+    "DownloadReport",
     "Fairness",
     "Lateness",
-    "Link",
-    "Live",
-    "MediaSegment",
+    "LinkMetrics",
+    "LiveFacts",
+    "MediaSegmentReport",
     "Metrics",
     "Quality",
     "ReorderDelay",
-    "Session",
-    "Subflow",
+    "SessionMetrics",
+    "SubflowReport",
     "Viewer",
     "of_outcome",
     "quality_of",
@@ -82,7 +82,7 @@ class Quality(TypedDict):
     qoe_log: float
     wasted_bytes: int
     abandoned_requests: int
-    media_segments: list[MediaSegment]
+    media_segments: list[MediaSegmentReport]
 
 
 def _records(kind: type[Record], table: Mapping[str, Any]) -> Record:
@@ -121,12 +121,12 @@ def read(file: Path) -> Metrics:
     return _of_json(text)
 
 
-def viewer_of(session: Session) -> Viewer | None:
+def viewer_of(session: SessionMetrics) -> Viewer | None:
     """What the session's viewer saw; ``None`` where nobody observed it."""
     return None if session["stalls"] is None else cast(Viewer, session)
 
 
-def quality_of(session: Session) -> Quality | None:
+def quality_of(session: SessionMetrics) -> Quality | None:
     """What the viewer of a DASH video saw; ``None`` of any other session, and where nobody observed it."""
     observed = "media_segments" in session and session["media_segments"] is not None
     return cast(Quality, session) if observed else None

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch.results import downloads
-from anabranch.results.metrics import Metrics, Quality, Session, Subflow, Viewer, quality_of, viewer_of
+from anabranch.results.metrics import Metrics, Quality, SessionMetrics, SubflowReport, Viewer, quality_of, viewer_of
 from anabranch.runs import naming
 from anabranch.runs.runfolder import StoredRun
 from anabranch.system import outputs
@@ -20,18 +20,18 @@ from anabranch.wording import ending, numerals, summary
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_Values = Callable[[Sequence[Session]], list[str]]
+_Values = Callable[[Sequence[SessionMetrics]], list[str]]
 """The texts of a row: the numbers of all runs at once, because they have the same number of decimals."""
 
 
-def _of_sessions(value: Callable[[Session], float | None], write: Callable[[list[float | None]], list[str]]) -> _Values:
+def _of_sessions(value: Callable[[SessionMetrics], float | None], write: Callable[[list[float | None]], list[str]]) -> _Values:
     return lambda sessions: write([value(session) for session in sessions])
 
 
 def _viewer(key: Callable[[Viewer], float | None], write: Callable[[list[float | None]], list[str]]) -> _Values:
     """A number of what the viewer saw; absent where nobody observed it."""
 
-    def value(session: Session) -> float | None:
+    def value(session: SessionMetrics) -> float | None:
         viewer = viewer_of(session)
         return None if viewer is None else key(viewer)
 
@@ -41,14 +41,14 @@ def _viewer(key: Callable[[Viewer], float | None], write: Callable[[list[float |
 def _quality(key: Callable[[Quality], float | None], write: Callable[[list[float | None]], list[str]]) -> _Values:
     """A number that only DASH sessions have, and they not always; absent where there is none."""
 
-    def value(session: Session) -> float | None:
+    def value(session: SessionMetrics) -> float | None:
         quality = quality_of(session)
         return None if quality is None else key(quality)
 
     return _of_sessions(value, write)
 
 
-def _decodes(session: Session) -> bool:
+def _decodes(session: SessionMetrics) -> bool:
     return "mean_bitrate_bps" not in session
 
 
@@ -83,7 +83,7 @@ def _percent(values: list[float | None]) -> list[str]:
 def _download(share: float) -> _Values:
     """A quantile of the times of downloads; absent where there is at most one."""
 
-    def value(session: Session) -> float | None:
+    def value(session: SessionMetrics) -> float | None:
         times = downloads.times_s(session["downloads"])
         return downloads.quantile(times, share) if len(times) > 1 else None
 
@@ -196,7 +196,7 @@ def of_seeds(runs: Sequence[StoredRun]) -> str | None:
     )
 
 
-def _ended(session: Session) -> Text:
+def _ended(session: SessionMetrics) -> Text:
     """How a session ended; that it was cut off is not to be overlooked."""
     parts = ending.cut_off_parts(session)
     # Columns are as narrow as the longest of these lines.
@@ -222,7 +222,7 @@ def _add_differences(table: Table, runs: Sequence[StoredRun]) -> None:
         table.add_row(f"and {summary.plural(more, 'key')} more")
 
 
-def _rows(sessions: Sequence[Session]) -> list[tuple[str, _Values]]:
+def _rows(sessions: Sequence[SessionMetrics]) -> list[tuple[str, _Values]]:
     """The rows that apply to some of the sessions."""
     played = any(summary.playback(s) for s in sessions)
     streamed = any("mean_bitrate_bps" in s for s in sessions)
@@ -241,7 +241,7 @@ def _fairness(metrics: Metrics) -> float | None:
     return None if fairness is None else fairness["jain_mean_bitrate"]
 
 
-_PER_PATH: list[tuple[str, Callable[[Subflow], float], Callable[[list[float | None]], list[str]]]] = [
+_PER_PATH: list[tuple[str, Callable[[SubflowReport], float], Callable[[list[float | None]], list[str]]]] = [
     ("goodput, Mb/s", lambda f: f["goodput_bps"], _megabits),
     ("retransmissions", lambda f: f["retransmissions"], _counts),
 ]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from anabranch.results.metrics import Metrics, Session
+    from anabranch.results.metrics import Metrics, SessionMetrics
     from anabranch.results.recording import Mark, Recording, SessionRecording
     from anabranch.runs.session import Run
 
@@ -393,7 +393,7 @@ def _answers(made: Made, position: int, asked: Iterable[_Question]) -> Iterator[
 
 
 def _of_part(
-    found: Metrics, session: Session, table: pl.DataFrame, recorded: SessionRecording | None, asked: _Question
+    found: Metrics, session: SessionMetrics, table: pl.DataFrame, recorded: SessionRecording | None, asked: _Question
 ) -> Explanation:
     if asked.stall is not None:
         return _of_stall(found, session, table, recorded, asked.stall)
@@ -414,7 +414,7 @@ def _of_session(table: pl.DataFrame, name: str) -> pl.DataFrame:
     return table.with_columns(words).filter(pl.col("session") == name)
 
 
-def _times_of(session: Session, number: int) -> tuple[float, float]:
+def _times_of(session: SessionMetrics, number: int) -> tuple[float, float]:
     """When a segment or download was requested and complete, since the run began."""
     if (last := downloads.last_of(session, number)) is None:
         there = len(downloads.requested(session))
@@ -433,7 +433,7 @@ def _due_at(table: pl.DataFrame, at: float) -> int:
 
 
 def _of_request(
-    found: Metrics, session: Session, table: pl.DataFrame, request: int, what: str, times: tuple[float, float] | None
+    found: Metrics, session: SessionMetrics, table: pl.DataFrame, request: int, what: str, times: tuple[float, float] | None
 ) -> Explanation:
     import polars as pl
 
@@ -444,7 +444,7 @@ def _of_request(
 
 
 def _of_stall(
-    found: Metrics, session: Session, table: pl.DataFrame, recorded: SessionRecording | None, number: int
+    found: Metrics, session: SessionMetrics, table: pl.DataFrame, recorded: SessionRecording | None, number: int
 ) -> Explanation:
     import numpy as np
     import polars as pl
@@ -469,7 +469,7 @@ def _of_stall(
 
 def _account(
     found: Metrics,
-    session: Session,
+    session: SessionMetrics,
     rows: pl.DataFrame,
     question: str,
     begin: float,

@@ -14,7 +14,7 @@ from anabranch.errors import InputError
 from anabranch.results import downloads
 
 if TYPE_CHECKING:
-    from anabranch.results.metrics import Session
+    from anabranch.results.metrics import SessionMetrics
     from anabranch.runs.remedies import Remedy
 
 
@@ -33,7 +33,7 @@ class Measure:
     lower_is_better: bool
     segment: int | None = None
 
-    def of(self, session: Session | Mapping[str, Any]) -> float | None:
+    def of(self, session: SessionMetrics | Mapping[str, Any]) -> float | None:
         """The metric of a session, if it has it."""
         found: Mapping[str, Any] = session
         if self.segment is None:
@@ -86,7 +86,7 @@ class WhatIf:
     trials: tuple[Trial, ...]
 
 
-def measure_of(session: Session, *, stall: bool, segment: int | None) -> Measure:
+def measure_of(session: SessionMetrics, *, stall: bool, segment: int | None) -> Measure:
     """What a remedy for a session is measured by: what the viewer or the user of a download minds most.
 
     Args:
@@ -120,7 +120,7 @@ def try_all(
     load: Callable[[Sequence[tuple[str, str]]], _core.Scenario],
     seed: int,
     position: int,
-    before: Session,
+    before: SessionMetrics,
     measure: Measure,
     progress: Callable[[float], object] | None = None,
 ) -> WhatIf:

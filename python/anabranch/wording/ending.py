@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from anabranch.results.metrics import Metrics, Session, viewer_of
+from anabranch.results.metrics import Metrics, SessionMetrics, viewer_of
 
 _WHY: Mapping[str, str] = {
     "finished": "its connection ended too early",
@@ -34,12 +34,12 @@ def is_incomplete(metrics: Metrics) -> bool:
     return metrics["ended"] in ("stuck", "stopped") or any(session["cut_off"] for session in metrics["sessions"])
 
 
-def cut_off(session: Session) -> str:
+def cut_off(session: SessionMetrics) -> str:
     """How a session was cut off, in a few words; empty where it came to its end."""
     return ", ".join(cut_off_parts(session))
 
 
-def cut_off_parts(session: Session) -> list[str]:
+def cut_off_parts(session: SessionMetrics) -> list[str]:
     """The same in parts, for a narrow column: that it was cut off and why, and what was played; empty as well."""
     if not session["cut_off"]:
         return []
@@ -54,7 +54,7 @@ def warnings(metrics: Metrics) -> list[str]:
     return found
 
 
-def _warning(session: Session) -> str:
+def _warning(session: SessionMetrics) -> str:
     played = _played(session)
     return (
         f"{session['name']} was cut off: {_WHY[session['ended']]}"
@@ -63,7 +63,7 @@ def _warning(session: Session) -> str:
     )
 
 
-def _played(session: Session) -> str:
+def _played(session: SessionMetrics) -> str:
     """How much of a video was played; empty where there is none or nobody observed it."""
     viewer = viewer_of(session)
     if session["video_s"] is None or viewer is None:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch.results import downloads
-from anabranch.results.metrics import Metrics, Session, Subflow, quality_of, viewer_of
+from anabranch.results.metrics import Metrics, SessionMetrics, SubflowReport, quality_of, viewer_of
 from anabranch.wording import ending, numerals
 
 # What is said of many like sessions in full; the rest is counted.
@@ -56,7 +56,7 @@ def seeds_in_words(seeds: Sequence[int]) -> str:
     return ", ".join(map(str, seeds))
 
 
-def playback(session: Session) -> str:
+def playback(session: SessionMetrics) -> str:
     """What the viewer saw, in one line; empty where no picture was shown or nobody observed it."""
     viewer = viewer_of(session)
     if viewer is None or viewer["startup_s"] is None:
@@ -71,7 +71,7 @@ def playback(session: Session) -> str:
     return f"{line}, {plural(discards, 'discard')}, {plural(underflows, 'underflow')}"
 
 
-def quality(session: Session) -> str:
+def quality(session: SessionMetrics) -> str:
     """Which representations of a DASH video the viewer saw, in one line; empty where there is nothing to say."""
     seen = quality_of(session)
     if seen is None or seen["mean_bitrate_bps"] is None:
@@ -86,7 +86,7 @@ def quality(session: Session) -> str:
     return text
 
 
-def transfer(session: Session) -> str:
+def transfer(session: SessionMetrics) -> str:
     """How fast the data came and how often the path changed, in one line."""
     text = f"goodput {megabits(session['goodput_bps'])}"
     if len(session["subflows"]) > 1 and session["path_switches"] is not None:
@@ -94,7 +94,7 @@ def transfer(session: Session) -> str:
     return text
 
 
-def reordering(session: Session) -> str:
+def reordering(session: SessionMetrics) -> str:
     """How long bytes waited for earlier ones, in one line; empty where none waited or nobody observed it."""
     delay = session["reorder_delay_s"]
     if not delay["max"]:
@@ -104,7 +104,7 @@ def reordering(session: Session) -> str:
     return f"reordering delay: mean {mean}, {most} for 95 % of the bytes, longest {longest}"
 
 
-def chunks(session: Session) -> str:
+def chunks(session: SessionMetrics) -> str:
     """How long downloads took, in one line; empty where there are fewer than two."""
     every = session["downloads"] or ()
     if len(every) < 2:
@@ -117,7 +117,7 @@ def chunks(session: Session) -> str:
     return f"{came}: median {median}, up to {p90} for 90 % of them, longest {seconds(times[-1])}"
 
 
-def in_short(session: Session) -> str:
+def in_short(session: SessionMetrics) -> str:
     """The line that says most: what the viewer saw, or how the data came where nobody watched."""
     seen = "; ".join(filter(None, (playback(session), quality(session)))) or transfer(session)
     return "; ".join(filter(None, (ending.cut_off(session), seen)))
@@ -150,7 +150,7 @@ def of_run(metrics: Metrics) -> RenderableType:
     return Group(*parts)
 
 
-def _subflows(subflows: Sequence[Subflow]) -> Table:
+def _subflows(subflows: Sequence[SubflowReport]) -> Table:
     # Narrow enough for a terminal of 80 columns; a long name is folded.
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("\npath", style="cyan", overflow="fold")
@@ -169,7 +169,7 @@ def _subflows(subflows: Sequence[Subflow]) -> Table:
     return table
 
 
-def path_rows(subflows: Sequence[Subflow]) -> list[list[str]]:
+def path_rows(subflows: Sequence[SubflowReport]) -> list[list[str]]:
     """A row per path: its name, goodput in Mb/s, the counts of segments, the mean window, the mean round trip in ms."""
     # A path that came back, or a connection that was opened anew, makes several subflows of one path.
     paths = list(dict.fromkeys(subflow["path"] for subflow in subflows))
@@ -191,7 +191,7 @@ _COUNTS: tuple[Literal["segments_sent", "retransmissions", "reinjections", "rto_
 )
 
 
-def _mean(subflows: Sequence[Subflow], key: Literal["mean_cwnd_packets", "mean_srtt_s"]) -> float | None:
+def _mean(subflows: Sequence[SubflowReport], key: Literal["mean_cwnd_packets", "mean_srtt_s"]) -> float | None:
     """The mean over subflows that have the number, weighted by what they sent."""
     known = [(value, subflow["segments_sent"]) for subflow in subflows if (value := subflow[key]) is not None]
     sent = sum(weight for _, weight in known)
