@@ -9,35 +9,35 @@ mod sync {
 #[path = "../src/serve/channel.rs"]
 mod channel;
 
-use channel::{Allowance, Bell, LoopEnd, Ready, Report, TaskEnd};
+use channel::{Allowance, LoopEnd, Ready, Report, TaskEnd, Wake};
 use loom::future::block_on;
 use loom::sync::{Arc, Condvar, Mutex};
 use std::future::poll_fn;
 
 /// The loop's eventfd.
 struct Event {
-    rung: Mutex<bool>,
+    woken: Mutex<bool>,
     changed: Condvar,
 }
 
 impl Event {
     fn new() -> Self {
-        Event { rung: Mutex::new(false), changed: Condvar::new() }
+        Event { woken: Mutex::new(false), changed: Condvar::new() }
     }
 
-    /// Sleeps until the bell has rung, and silences it.
+    /// Sleeps until the bell has woken, and silences it.
     fn wait(&self) {
-        let mut rung = self.rung.lock().unwrap();
-        while !*rung {
-            rung = self.changed.wait(rung).unwrap();
+        let mut woken = self.woken.lock().unwrap();
+        while !*woken {
+            woken = self.changed.wait(woken).unwrap();
         }
-        *rung = false;
+        *woken = false;
     }
 }
 
-impl Bell for Event {
-    fn ring(&self) {
-        *self.rung.lock().unwrap() = true;
+impl Wake for Event {
+    fn wake(&self) {
+        *self.woken.lock().unwrap() = true;
         self.changed.notify_one();
     }
 }
@@ -85,14 +85,14 @@ impl Endpoint {
     }
 }
 
-/// The loop: polls when it is rung for, and after `packets` more that arrive at any time.
+/// The loop: polls when it is woken, and after `packets` more that arrive at any time.
 fn serve(mut endpoint: Endpoint, end: &Loop, ready: &Ready<u32, Event>, packets: usize) -> Endpoint {
     let mut woken = Vec::new();
     for _ in 0..packets {
         endpoint.poll(end);
     }
     loop {
-        ready.bell().wait();
+        ready.waker().wait();
         ready.take(&mut woken);
         for _ in woken.drain(..) {
             if endpoint.poll(end) {

@@ -4,7 +4,7 @@
 //!
 //! - the task waits in [`TaskEnd::poll_read`] for bytes, and in [`TaskEnd::poll_write`] for room; the loop wakes its waker;
 //! - the loop waits for the task to write, to end, or to take received bytes; the task enters the connection into
-//!   [`Ready`] and rings the loop's bell.
+//!   [`Ready`] and wakes the loop.
 //!
 //! A wake-up cannot get lost, because three rules hold under the one lock of the connection:
 //!
@@ -24,25 +24,25 @@ use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
 /// Wakes the loop, which may sleep.
-pub(super) trait Bell {
+pub(super) trait Wake {
     /// The loop calls [`Ready::take`] once more after this.
-    fn ring(&self);
+    fn wake(&self);
 }
 
 /// Connections whose task has something for the loop.
 #[derive(Debug)]
-pub(super) struct Ready<I, B> {
+pub(super) struct Ready<I, W> {
     waiting: Mutex<Vec<I>>,
-    bell: B,
+    waker: W,
 }
 
-impl<I, B: Bell> Ready<I, B> {
-    pub(super) fn new(bell: B) -> Self {
-        Ready { waiting: Mutex::new(Vec::new()), bell }
+impl<I, W: Wake> Ready<I, W> {
+    pub(super) fn new(waker: W) -> Self {
+        Ready { waiting: Mutex::new(Vec::new()), waker }
     }
 
-    pub(super) fn bell(&self) -> &B {
-        &self.bell
+    pub(super) fn waker(&self) -> &W {
+        &self.waker
     }
 
     pub(super) fn enter(&self, id: I) {
@@ -51,13 +51,13 @@ impl<I, B: Bell> Ready<I, B> {
             waiting.push(id);
             waiting.len() == 1
         };
-        // Whoever entered the first one has rung or is about to, and the loop takes all of them.
+        // What entered the first one has woken the loop or is about to, and the loop takes all of them.
         if first {
-            self.bell.ring();
+            self.waker.wake();
         }
     }
 
-    /// Exchanges the waiting connections for an empty list. To be called after the bell was silenced.
+    /// Exchanges the waiting connections for an empty list. To be called after the waker was cleared.
     pub(super) fn take(&self, into: &mut Vec<I>) {
         std::mem::swap(&mut *lock(&self.waiting), into);
     }
@@ -131,7 +131,7 @@ impl<A: Allowance> Shared<A> {
     }
 
     /// Whether there is enough room to wake up a writer: more than a little, so that it writes much at a time.
-    fn is_roomy(&self) -> bool {
+    fn has_room(&self) -> bool {
         self.free() >= self.allowance.bytes().div_ceil(4)
     }
 
@@ -183,27 +183,27 @@ fn copy(bytes: &VecDeque<u8>, at: usize, into: &mut [u8]) -> usize {
 
 /// The loop's side.
 #[derive(Debug)]
-pub(super) struct LoopEnd<I, B, A> {
+pub(super) struct LoopEnd<I, W, A> {
     shared: Arc<Mutex<Shared<A>>>,
-    ready: Arc<Ready<I, B>>,
+    ready: Arc<Ready<I, W>>,
     id: I,
 }
 
 /// The task's side. Dropping it before [`TaskEnd::finish`] aborts the connection.
 #[derive(Debug)]
-pub(super) struct TaskEnd<I: Copy, B: Bell, A: Allowance> {
+pub(super) struct TaskEnd<I: Copy, W: Wake, A: Allowance> {
     shared: Arc<Mutex<Shared<A>>>,
-    ready: Arc<Ready<I, B>>,
+    ready: Arc<Ready<I, W>>,
     id: I,
 }
 
 /// Both sides of the connection `id`, which holds up to `most_incoming` unread bytes.
-pub(super) fn channel<I: Copy, B: Bell, A: Allowance>(
+pub(super) fn channel<I: Copy, W: Wake, A: Allowance>(
     id: I,
     most_incoming: usize,
     allowance: A,
-    ready: &Arc<Ready<I, B>>,
-) -> (LoopEnd<I, B, A>, TaskEnd<I, B, A>) {
+    ready: &Arc<Ready<I, W>>,
+) -> (LoopEnd<I, W, A>, TaskEnd<I, W, A>) {
     let shared = Arc::new(Mutex::new(Shared {
         incoming: VecDeque::new(),
         most_incoming,
@@ -224,7 +224,7 @@ pub(super) fn channel<I: Copy, B: Bell, A: Allowance>(
     (LoopEnd { shared, ready: ready.clone(), id }, task)
 }
 
-impl<I: Copy, B: Bell, A: Allowance> LoopEnd<I, B, A> {
+impl<I: Copy, W: Wake, A: Allowance> LoopEnd<I, W, A> {
     /// Begins a poll; returns how many bytes [`LoopEnd::pass`] may pass in it. The task may make more room until
     /// [`LoopEnd::poll`], which takes that into account.
     pub(super) fn begin(&self) -> u64 {
@@ -257,7 +257,7 @@ impl<I: Copy, B: Bell, A: Allowance> LoopEnd<I, B, A> {
         let wakes_reader = report.closed || report.ended;
         (shared.ended, shared.closed) = (shared.ended || report.ended, shared.closed || report.closed);
         let reader = if wakes_reader { shared.reader.take() } else { None };
-        let writer = if shared.is_roomy() || report.closed { shared.writer.take() } else { None };
+        let writer = if shared.has_room() || report.closed { shared.writer.take() } else { None };
         let end = shared.acked + shared.outgoing.len() as u64;
         let written = end - shared.announced;
         shared.announced = end;
@@ -278,7 +278,7 @@ impl<I: Copy, B: Bell, A: Allowance> LoopEnd<I, B, A> {
     pub(super) fn fill(&self, offset: u64, buffer: &mut [u8]) {
         let mut shared = lock(&self.shared);
         let end = shared.acked + shared.outgoing.len() as u64;
-        if offset + buffer.len() as u64 == end && !shared.is_roomy() {
+        if offset + buffer.len() as u64 == end && !shared.has_room() {
             shared.allowance.grow();
         }
         // Acknowledged bytes are not sent again, so every requested byte is here.
@@ -287,7 +287,7 @@ impl<I: Copy, B: Bell, A: Allowance> LoopEnd<I, B, A> {
     }
 }
 
-impl<I: Copy, B: Bell, A: Allowance> TaskEnd<I, B, A> {
+impl<I: Copy, W: Wake, A: Allowance> TaskEnd<I, W, A> {
     /// Schedules a poll of the loop, unless one is ahead already.
     fn schedule(&self, mut shared: MutexGuard<'_, Shared<A>>) {
         let ahead = std::mem::replace(&mut shared.scheduled, true);
@@ -357,7 +357,7 @@ impl<I: Copy, B: Bell, A: Allowance> TaskEnd<I, B, A> {
     }
 }
 
-impl<I: Copy, B: Bell, A: Allowance> Drop for TaskEnd<I, B, A> {
+impl<I: Copy, W: Wake, A: Allowance> Drop for TaskEnd<I, W, A> {
     fn drop(&mut self) {
         let mut shared = lock(&self.shared);
         shared.abandoned = true;

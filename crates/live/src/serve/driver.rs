@@ -2,9 +2,9 @@
 //! [`Wakes`].
 
 use super::Listen;
-use super::bell::LoopBell;
-use super::channel::{Bell, Ready, lock};
+use super::channel::{Ready, Wake, lock};
 use super::devices;
+use super::loop_waker::LoopWaker;
 use super::meter::Meter;
 use super::pacing::Pacing;
 use super::state::Writer;
@@ -57,7 +57,7 @@ pub(super) struct Wakes {
 impl Wakes {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Wakes {
-            ready: Arc::new(Ready::new(LoopBell::new()?)),
+            ready: Arc::new(Ready::new(LoopWaker::new()?)),
             order: AtomicU8::new(Order::Run as u8),
             changed: Mutex::default(),
         })
@@ -66,13 +66,13 @@ impl Wakes {
     /// Changes the order; orders are never withdrawn.
     pub(super) fn order(&self, order: Order) {
         self.order.fetch_max(order as u8, Ordering::Relaxed);
-        self.ready.bell().ring();
+        self.ready.waker().wake();
     }
 
     /// Changes the configuration of new connections, and the limits.
     pub(super) fn reconfigure(&self, config: Config, limits: Limits) {
         *lock(&self.changed) = Some((config, limits));
-        self.ready.bell().ring();
+        self.ready.waker().wake();
     }
 
     fn take_changed(&self) -> Option<(Config, Limits)> {
@@ -81,12 +81,12 @@ impl Wakes {
 
     /// Takes the connections that became ready since the last call.
     fn take(&self, into: &mut Vec<ConnectionId>) {
-        self.ready.bell().silence();
+        self.ready.waker().clear();
         self.ready.take(into);
     }
 
     fn event(&self) -> BorrowedFd<'_> {
-        self.ready.bell().as_fd()
+        self.ready.waker().as_fd()
     }
 
     fn ordered(&self, order: Order) -> bool {
@@ -229,12 +229,12 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
                 self.receive(clock, PathId(i as u16), port, buffer)?;
             }
             if waiter.ready(ports.len()) {
-                self.obey(clock.now(), wakes, &mut woken);
+                self.handle_messages(clock.now(), wakes, &mut woken);
             }
         }
     }
 
-    fn obey(&mut self, now: Instant, wakes: &Wakes, woken: &mut Vec<ConnectionId>) {
+    fn handle_messages(&mut self, now: Instant, wakes: &Wakes, woken: &mut Vec<ConnectionId>) {
         wakes.take(woken);
         for id in woken.drain(..) {
             self.server.wake(now, id);

@@ -7,7 +7,6 @@
 //! namespace.
 
 mod access;
-mod bell;
 mod channel;
 mod dates;
 mod devices;
@@ -15,6 +14,7 @@ mod driver;
 mod files;
 mod front;
 mod http2;
+mod loop_waker;
 mod meter;
 mod metrics;
 mod options;

@@ -3,8 +3,8 @@
 //! The task of a connection announces each response before it writes it. The loop passes announcements and acknowledgments on, in the order
 //! of its own clock. A decision may change the caps of other connections: these are polled, as if their tasks had something.
 
-use super::bell::LoopBell;
 use super::channel::{Ready, lock};
+use super::loop_waker::LoopWaker;
 use crate::ConnectionId;
 use anabranch_events::PacingCounts;
 use anabranch_units::{Bandwidth, Instant};
@@ -88,7 +88,7 @@ pub struct Caps {
 #[derive(Debug)]
 pub(super) struct Pacing {
     pacer: Arc<dyn ResponsePacer>,
-    ready: Arc<Ready<ConnectionId, LoopBell>>,
+    ready: Arc<Ready<ConnectionId, LoopWaker>>,
     /// The connections by the numbers that they got.
     connections: Mutex<Vec<Option<ConnectionId>>>,
     /// Paths of MPDs that are being read.
@@ -96,7 +96,7 @@ pub(super) struct Pacing {
 }
 
 impl Pacing {
-    pub(super) fn new(pacer: Arc<dyn ResponsePacer>, ready: Arc<Ready<ConnectionId, LoopBell>>) -> Arc<Self> {
+    pub(super) fn new(pacer: Arc<dyn ResponsePacer>, ready: Arc<Ready<ConnectionId, LoopWaker>>) -> Arc<Self> {
         Arc::new(Pacing { pacer, ready, connections: Mutex::default(), reading: Mutex::default() })
     }
 
@@ -211,7 +211,7 @@ pub(super) fn cmcd_of(headers: &HeaderMap) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::bell::LoopBell;
+    use crate::serve::loop_waker::LoopWaker;
 
     /// Gives numbers in turn, caps each connection by its number in Mb/s, and says that all others have changed.
     #[derive(Debug, Default)]
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn announcements_are_passed_once_and_others_with_new_caps_are_woken() {
         let fake = Arc::new(Fake::default());
-        let ready = Arc::new(Ready::new(LoopBell::new().unwrap()));
+        let ready = Arc::new(Ready::new(LoopWaker::new().unwrap()));
         let pacing = Pacing::new(fake.clone(), ready.clone());
         let id = |index: usize| ConnectionId::for_tests(index);
         let client = IpAddr::from([10, 0, 0, 1]);
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn an_mpd_is_read_once_at_a_time() {
         let fake = Arc::new(Fake::default());
-        let ready = Arc::new(Ready::new(LoopBell::new().unwrap()));
+        let ready = Arc::new(Ready::new(LoopWaker::new().unwrap()));
         let (_end, announcements) =
             Pacing::new(fake.clone(), ready).open(ConnectionId::for_tests(0), [10, 0, 0, 1].into());
         assert!(!announcements.wants("/a.mpd", "known"));

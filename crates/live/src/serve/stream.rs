@@ -1,8 +1,8 @@
 //! A connection's two streams of bytes, shared between the real-time loop and asynchronous code.
 
 use super::access::{Ledger, Log, Visitor};
-use super::bell::LoopBell;
 use super::channel::{self, Allowance, LoopEnd, Ready, Report, TaskEnd};
+use super::loop_waker::LoopWaker;
 use super::pacing::{Announcements, PacedLoop, Pacing};
 use super::room::Room;
 use super::sync::Arc;
@@ -19,12 +19,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 const READ_ROOM: usize = 256 << 10;
 
 /// Connections of a server that their tasks want to be polled.
-pub(super) type ReadyConnections = Ready<ConnectionId, LoopBell>;
+pub(super) type ReadyConnections = Ready<ConnectionId, LoopWaker>;
 
 /// The side of the loop.
 #[derive(Debug)]
 pub(super) struct StreamApplication {
-    end: LoopEnd<ConnectionId, LoopBell, Room>,
+    end: LoopEnd<ConnectionId, LoopWaker, Room>,
     ledger: Arc<Ledger>,
     asking: Asking,
     /// If the server paces responses.
@@ -44,7 +44,7 @@ pub(super) enum Asking {
 /// unacknowledged; shutting down ends this side's stream. Dropping it before that aborts the connection.
 #[derive(Debug)]
 pub struct Stream {
-    end: TaskEnd<ConnectionId, LoopBell, Room>,
+    end: TaskEnd<ConnectionId, LoopWaker, Room>,
     local: SocketAddr,
     remote: SocketAddr,
     ledger: Arc<Ledger>,
