@@ -111,7 +111,7 @@ impl Log {
 /// What the log needs of a connection, from both sides of its stream: the loop reports what was sent and acknowledged, the
 /// task what was written.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct StreamStats {
     /// Payload sent on each path, and how much of it was retransmitted.
     paths: Vec<[AtomicU64; 2]>,
     /// The most subflows that were open at a time.
@@ -135,9 +135,9 @@ struct Waiting {
     closed: bool,
 }
 
-impl Ledger {
+impl StreamStats {
     pub(super) fn new(paths: usize) -> Arc<Self> {
-        Arc::new(Ledger {
+        Arc::new(StreamStats {
             paths: (0..paths).map(|_| Default::default()).collect(),
             subflows: AtomicUsize::new(0),
             written: AtomicU64::new(0),
@@ -242,10 +242,10 @@ impl Ledger {
 
 /// The client of a connection, as the log names it.
 #[derive(Clone, Debug)]
-pub(super) struct Visitor {
+pub(super) struct Client {
     pub(super) log: Option<Log>,
     pub(super) address: SocketAddr,
-    pub(super) ledger: Arc<Ledger>,
+    pub(super) stats: Arc<StreamStats>,
     /// If the server paces responses.
     pub(super) announcements: Option<Arc<Announcements>>,
 }
@@ -336,7 +336,7 @@ struct Record {
     log: Log,
     entry: Entry,
     began: Instant,
-    ledger: Arc<Ledger>,
+    stats: Arc<StreamStats>,
     before: Vec<[u64; 2]>,
     /// Everything has been written to the stream.
     written: bool,
@@ -348,21 +348,21 @@ impl Record {
     }
 
     fn write(mut self) {
-        let now = self.ledger.now();
+        let now = self.stats.now();
         self.entry.paths =
             now.iter().zip(&self.before).map(|(now, before)| [0, 1].map(|i| now[i] - before[i])).collect();
-        self.entry.subflows = self.ledger.subflows.load(Ordering::Relaxed);
-        self.entry.pace_bps = Some(self.ledger.pace_bps.load(Ordering::Relaxed)).filter(|bps| *bps > 0);
+        self.entry.subflows = self.stats.subflows.load(Ordering::Relaxed);
+        self.entry.pace_bps = Some(self.stats.pace_bps.load(Ordering::Relaxed)).filter(|bps| *bps > 0);
         self.log.write(&self.entry);
     }
 }
 
 impl Pending {
     /// Begins the line of a connection, if there is a log.
-    pub(super) fn of_connection(visitor: &Visitor) -> Option<Self> {
+    pub(super) fn of_connection(client: &Client) -> Option<Self> {
         let entry = Entry {
             at: SystemTime::now(),
-            client: visitor.address,
+            client: client.address,
             asked: None,
             status: None,
             sent: 0,
@@ -375,14 +375,14 @@ impl Pending {
             pace_bps: None,
             paths: Vec::new(),
         };
-        let (ledger, before) = (visitor.ledger.clone(), visitor.ledger.now());
-        let record = Record { log: visitor.log.clone()?, entry, began: Instant::now(), ledger, before, written: false };
+        let (stats, before) = (client.stats.clone(), client.stats.now());
+        let record = Record { log: client.log.clone()?, entry, began: Instant::now(), stats, before, written: false };
         Some(Pending(Some(record)))
     }
 
     /// Begins the line of a request, if there is a log.
-    pub(super) fn of_request<B>(visitor: &Visitor, request: &Request<B>) -> Option<Self> {
-        let mut pending = Pending::of_connection(visitor)?;
+    pub(super) fn of_request<B>(client: &Client, request: &Request<B>) -> Option<Self> {
+        let mut pending = Pending::of_connection(client)?;
         let text = |name: HeaderName| {
             let value = request.headers().get(name)?;
             Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
@@ -430,7 +430,7 @@ impl Drop for Pending {
         let Some(mut record) = self.0.take() else { return };
         record.entry.duration = record.began.elapsed();
         if record.entry.complete {
-            record.ledger.clone().keep(record);
+            record.stats.clone().keep(record);
         } else {
             record.write();
         }
@@ -531,9 +531,9 @@ mod tests {
             File(file, log)
         }
 
-        fn visitor(&self, ledger: &Arc<Ledger>) -> Visitor {
+        fn client(&self, stats: &Arc<StreamStats>) -> Client {
             let address = "10.1.0.2:40000".parse().unwrap();
-            Visitor { log: Some(self.1.clone()), address, ledger: ledger.clone(), announcements: None }
+            Client { log: Some(self.1.clone()), address, stats: stats.clone(), announcements: None }
         }
 
         fn lines(&self, number: usize) -> Vec<serde_json::Value> {
@@ -555,50 +555,50 @@ mod tests {
         }
     }
 
-    fn response(visitor: &Visitor, bytes: usize) {
-        let mut pending = Pending::of_connection(visitor).expect("there is a log");
+    fn response(client: &Client, bytes: usize) {
+        let mut pending = Pending::of_connection(client).expect("there is a log");
         pending.sent(bytes);
         pending.completed();
     }
 
     #[test]
     fn a_line_waits_until_its_response_is_acknowledged() {
-        let (file, ledger) = (File::new("acknowledged"), Ledger::new(2));
-        let visitor = file.visitor(&ledger);
-        ledger.progress(0, 3);
-        response(&visitor, 1000);
+        let (file, stats) = (File::new("acknowledged"), StreamStats::new(2));
+        let client = file.client(&stats);
+        stats.progress(0, 3);
+        response(&client, 1000);
         // A part of it is in the stream, and even acknowledged; the end of it is not known before the flush.
-        ledger.wrote(600);
-        ledger.progress(600, 1);
+        stats.wrote(600);
+        stats.progress(600, 1);
         assert_eq!(file.lines(0).len(), 0);
-        ledger.wrote(500);
-        ledger.flushed();
-        response(&visitor, 70);
-        ledger.wrote(100);
-        ledger.flushed();
-        ledger.progress(1099, 1);
+        stats.wrote(500);
+        stats.flushed();
+        response(&client, 70);
+        stats.wrote(100);
+        stats.flushed();
+        stats.progress(1099, 1);
         assert_eq!(file.lines(0).len(), 0);
-        ledger.count(1, 1100, false);
-        ledger.progress(1100, 1);
+        stats.count(1, 1100, false);
+        stats.progress(1100, 1);
         let lines = file.lines(1);
         assert_eq!((lines.len(), &lines[0]["sent_bytes"], &lines[0]["subflows"]), (1, &1000.into(), &3.into()));
         assert!(lines[0]["acknowledged_s"].as_f64() >= lines[0]["duration_s"].as_f64());
         assert_eq!(lines[0]["paths"][1]["bytes"], 1100);
-        ledger.progress(1200, 1);
+        stats.progress(1200, 1);
         assert_eq!(file.lines(2)[1]["sent_bytes"], 70);
     }
 
     #[test]
     fn what_was_not_acknowledged_has_a_line_without_that_time() {
-        let (file, ledger) = (File::new("closed"), Ledger::new(1));
-        let visitor = file.visitor(&ledger);
-        response(&visitor, 10);
-        ledger.wrote(10);
-        ledger.flushed();
-        drop(Pending::of_connection(&visitor));
-        ledger.close();
+        let (file, stats) = (File::new("closed"), StreamStats::new(1));
+        let client = file.client(&stats);
+        response(&client, 10);
+        stats.wrote(10);
+        stats.flushed();
+        drop(Pending::of_connection(&client));
+        stats.close();
         // Nobody is left to acknowledge this one.
-        response(&visitor, 30);
+        response(&client, 30);
         let mut lines = file.lines(3);
         lines.sort_by_key(|line| line["sent_bytes"].as_u64());
         let seen: Vec<_> = lines.iter().map(|line| (line["sent_bytes"].as_u64(), line["complete"].as_bool())).collect();
@@ -608,32 +608,32 @@ mod tests {
 
     #[test]
     fn a_line_has_the_pace_with_which_its_response_was_sent() {
-        let (file, ledger) = (File::new("paced"), Ledger::new(1));
-        let visitor = file.visitor(&ledger);
-        ledger.paced(Some(Bandwidth::from_mbps(3)));
-        ledger.wrote(1000);
-        response(&visitor, 1000);
-        ledger.flushed();
+        let (file, stats) = (File::new("paced"), StreamStats::new(1));
+        let client = file.client(&stats);
+        stats.paced(Some(Bandwidth::from_mbps(3)));
+        stats.wrote(1000);
+        response(&client, 1000);
+        stats.flushed();
         // The pacer takes the response as over before its last bytes are acknowledged.
-        ledger.paced(None);
-        ledger.progress(1000, 1);
+        stats.paced(None);
+        stats.progress(1000, 1);
         assert_eq!(file.lines(1)[0]["pace_bps"].as_u64(), Some(3_000_000));
-        ledger.paced(None);
-        response(&visitor, 10);
-        ledger.wrote(10);
-        ledger.flushed();
-        ledger.progress(1010, 1);
+        stats.paced(None);
+        response(&client, 10);
+        stats.wrote(10);
+        stats.flushed();
+        stats.progress(1010, 1);
         assert!(file.lines(2)[1]["pace_bps"].is_null());
     }
 
     #[test]
     fn a_connection_that_was_passed_on_may_be_acknowledged_before_its_end_is_known() {
-        let (file, ledger) = (File::new("passed"), Ledger::new(1));
-        let visitor = file.visitor(&ledger);
-        let mut pending = Pending::of_connection(&visitor).expect("there is a log");
-        ledger.wrote(50);
-        ledger.progress(50, 1);
-        ledger.close();
+        let (file, stats) = (File::new("passed"), StreamStats::new(1));
+        let client = file.client(&stats);
+        let mut pending = Pending::of_connection(&client).expect("there is a log");
+        stats.wrote(50);
+        stats.progress(50, 1);
+        stats.close();
         pending.passed(7, 50, true);
         drop(pending);
         let line = &file.lines(1)[0];
@@ -643,16 +643,16 @@ mod tests {
 
     #[test]
     fn a_file_that_was_renamed_is_opened_again() {
-        let (file, ledger) = (File::new("renamed"), Ledger::new(1));
-        let visitor = file.visitor(&ledger);
-        drop(Pending::of_connection(&visitor));
+        let (file, stats) = (File::new("renamed"), StreamStats::new(1));
+        let client = file.client(&stats);
+        drop(Pending::of_connection(&client));
         file.lines(1);
         let earlier = file.0.with_extension("1");
         std::fs::rename(&file.0, &earlier).expect("renamed");
         let log = file.1.changed(&file.1.options).expect("opened");
-        drop(Pending::of_connection(&visitor));
+        drop(Pending::of_connection(&client));
         // Also for whoever has the log from before.
-        drop(Pending::of_connection(&Visitor { log: Some(log), ..visitor }));
+        drop(Pending::of_connection(&Client { log: Some(log), ..client }));
         assert_eq!(file.lines(2).len(), 2);
         assert_eq!(std::fs::read_to_string(&earlier).expect("a file").lines().count(), 1);
         std::fs::remove_file(earlier).expect("removed");

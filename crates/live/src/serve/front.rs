@@ -60,11 +60,11 @@ impl Front {
 
     /// Answers a stream.
     fn take(&self, stream: Stream, log: Option<Log>) {
-        let visitor = stream.visitor(log);
+        let client = stream.client(log);
         match self {
             Front::Files { directory, protocol, graceful } => {
-                let (directory, malformed) = (directory.clone(), visitor.clone());
-                let service = service_fn(move |request| directory.clone().answer(request, visitor.clone()));
+                let (directory, malformed) = (directory.clone(), client.clone());
+                let service = service_fn(move |request| directory.clone().answer(request, client.clone()));
                 let mut stream = Shared::new(stream);
                 let served = graceful.watch(protocol.serve_connection(TokioIo::new(stream.clone()), service));
                 tokio::spawn(async move {
@@ -86,7 +86,7 @@ impl Front {
             Front::Origin { address, announces, under_way, .. } => {
                 let (address, announces, under_way) = (address.clone(), *announces, under_way.clone());
                 tokio::spawn(async move {
-                    let mut record = Pending::of_connection(&visitor);
+                    let mut record = Pending::of_connection(&client);
                     let passed = Passed::default();
                     let ended = proxy::pass(stream, &address, announces, &passed).await;
                     if let Some(record) = &mut record {

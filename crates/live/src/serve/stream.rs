@@ -1,6 +1,6 @@
 //! A connection's two streams of bytes, shared between the real-time loop and asynchronous code.
 
-use super::access::{Ledger, Log, Visitor};
+use super::access::{Client, Log, StreamStats};
 use super::channel::{self, Allowance, LoopEnd, Ready, Report, TaskEnd};
 use super::loop_waker::LoopWaker;
 use super::pacing::{Announcements, PacedLoop, Pacing};
@@ -25,7 +25,7 @@ pub(super) type ReadyConnections = Ready<ConnectionId, LoopWaker>;
 #[derive(Debug)]
 pub(super) struct StreamApplication {
     end: LoopEnd<ConnectionId, LoopWaker, Room>,
-    ledger: Arc<Ledger>,
+    stats: Arc<StreamStats>,
     asking: Asking,
     /// If the server paces responses.
     paced: Option<PacedLoop>,
@@ -47,7 +47,7 @@ pub struct Stream {
     end: TaskEnd<ConnectionId, LoopWaker, Room>,
     local: SocketAddr,
     remote: SocketAddr,
-    ledger: Arc<Ledger>,
+    stats: Arc<StreamStats>,
     announcements: Option<Arc<Announcements>>,
 }
 
@@ -60,11 +60,11 @@ pub(super) fn pair(
     ready: &Arc<ReadyConnections>,
     pacing: Option<&Arc<Pacing>>,
 ) -> (StreamApplication, Stream) {
-    let ledger = Ledger::new(paths);
+    let stats = StreamStats::new(paths);
     let (for_loop, end) = channel::channel(opened.id, READ_ROOM, room, ready);
     let (paced, announcements) = pacing.map(|pacing| pacing.open(opened.id, opened.remote.ip())).unzip();
-    let application = StreamApplication { end: for_loop, ledger: ledger.clone(), asking, paced };
-    (application, Stream { end, local: opened.local, remote: opened.remote, ledger, announcements })
+    let application = StreamApplication { end: for_loop, stats: stats.clone(), asking, paced };
+    (application, Stream { end, local: opened.local, remote: opened.remote, stats, announcements })
 }
 
 impl Allowance for Room {
@@ -96,9 +96,9 @@ impl Application for StreamApplication {
 
     fn poll(&mut self, progress: Progress) -> Reply {
         let Progress { now, acked, unread, ended, closed, subflows, .. } = progress;
-        self.ledger.progress(acked, subflows);
+        self.stats.progress(acked, subflows);
         let (pace_cap, buffered_until) = self.paced.as_mut().map_or((None, None), |paced| paced.follow(now, acked));
-        self.ledger.paced(pace_cap);
+        self.stats.paced(pace_cap);
         let request = self.end.poll(Report { acked, unread, ended, closed });
         let abort = request.abandoned && !request.finished;
         let (bytes, finish, leave) = (request.written, request.finished, request.abandoned);
@@ -110,7 +110,7 @@ impl Application for StreamApplication {
     }
 
     fn note_sent(&mut self, position: usize, bytes: u32, again: bool) {
-        self.ledger.count(position, bytes, again);
+        self.stats.count(position, bytes, again);
     }
 
     fn fill(&self, offset: u64, buffer: &mut [u8]) {
@@ -121,15 +121,15 @@ impl Application for StreamApplication {
 impl Drop for StreamApplication {
     fn drop(&mut self) {
         // Nothing is acknowledged any more.
-        self.ledger.close();
+        self.stats.close();
     }
 }
 
 impl Stream {
     /// The client, for the access log.
-    pub(super) fn visitor(&self, log: Option<Log>) -> Visitor {
-        let (ledger, announcements) = (self.ledger.clone(), self.announcements.clone());
-        Visitor { log, address: self.remote, ledger, announcements }
+    pub(super) fn client(&self, log: Option<Log>) -> Client {
+        let (stats, announcements) = (self.stats.clone(), self.announcements.clone());
+        Client { log, address: self.remote, stats, announcements }
     }
 
     /// The server's address and port that the client connected to.
@@ -157,18 +157,18 @@ impl Stream {
 
     fn write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = ready!(self.end.poll_write(cx, bytes))?;
-        self.ledger.wrote(written);
+        self.stats.wrote(written);
         Poll::Ready(Ok(written))
     }
 
     /// Written bytes are sent as soon as windows allow; only the access log wants to know that a response is behind them.
     fn flush(&self) -> Poll<io::Result<()>> {
-        self.ledger.flushed();
+        self.stats.flushed();
         Poll::Ready(Ok(()))
     }
 
     fn shutdown(&self) -> Poll<io::Result<()>> {
-        self.ledger.flushed();
+        self.stats.flushed();
         self.end.finish();
         Poll::Ready(Ok(()))
     }

@@ -1,6 +1,6 @@
 //! What the pacing of responses gets to know of files and of their responses.
 
-use super::super::access::Visitor;
+use super::super::access::Client;
 use super::super::pacing::{Announcements, BegunResponse, MOST_MPD, ServedMpd, cmcd_of};
 use super::Answer;
 use super::directory::{Directory, Opened};
@@ -15,8 +15,8 @@ use std::sync::Arc;
 const MPD: &str = "application/dash+xml";
 
 /// Announces a response that is about to be written, if responses are paced.
-pub(super) fn announce<B>(visitor: &Visitor, request: &Request<B>, answer: &Answer) {
-    let Some(announcements) = &visitor.announcements else { return };
+pub(super) fn announce<B>(client: &Client, request: &Request<B>, answer: &Answer) {
+    let Some(announcements) = &client.announcements else { return };
     let bytes = answer.body().size_hint().exact().unwrap_or_default();
     if bytes == 0 || !answer.status().is_success() {
         return;
@@ -26,14 +26,14 @@ pub(super) fn announce<B>(visitor: &Visitor, request: &Request<B>, answer: &Answ
         path: uri.path().to_owned(),
         query: uri.query().map(str::to_owned),
         cmcd: cmcd_of(request.headers()),
-        begin: visitor.ledger.written(),
+        begin: client.stats.written(),
         bytes,
     });
 }
 
 /// Passes an MPD on, from another thread, unless this version of it was.
-pub(super) fn pass_mpd(directory: &Arc<Directory>, visitor: &Visitor, path: &str, opened: &Opened) {
-    let Some(announcements) = &visitor.announcements else { return };
+pub(super) fn pass_mpd(directory: &Arc<Directory>, client: &Client, path: &str, opened: &Opened) {
+    let Some(announcements) = &client.announcements else { return };
     let version = &opened.version.etag;
     if media_type(path) != MPD || opened.len > MOST_MPD || !announcements.wants(path, version) {
         return;

@@ -9,7 +9,7 @@ mod preflight;
 
 pub use directory::Visible;
 
-use super::access::{Pending, Visitor};
+use super::access::{Client, Pending};
 use super::dates::http_date;
 use super::meter::Meter;
 use body::{CHUNK, FileBody, unblocked};
@@ -71,12 +71,12 @@ impl Files {
     pub(super) async fn answer(
         self,
         request: Request<Incoming>,
-        visitor: Visitor,
+        client: Client,
     ) -> Result<Response<FileBody>, Infallible> {
-        let record = Pending::of_request(&visitor, &request);
+        let record = Pending::of_request(&client, &request);
         let mut response = match refusal(&request) {
             Some(refusal) => refusal,
-            None => self.find(&request, &visitor).await,
+            None => self.find(&request, &client).await,
         };
         for (name, value) in &COMMON_HEADERS {
             response.headers_mut().insert(name.clone(), value.clone());
@@ -90,7 +90,7 @@ impl Files {
         Ok(response)
     }
 
-    async fn find(&self, request: &Request<Incoming>, visitor: &Visitor) -> Answer {
+    async fn find(&self, request: &Request<Incoming>, client: &Client) -> Answer {
         match *request.method() {
             Method::GET | Method::HEAD => {}
             Method::OPTIONS => return preflight::answer(request.headers()),
@@ -103,9 +103,9 @@ impl Files {
         let (directory, path) = (self.directory.clone(), request.uri().path().to_owned());
         match unblocked(move || directory.open(&path)).await {
             Ok(Some(opened)) => {
-                announce::pass_mpd(&self.directory, visitor, request.uri().path(), &opened);
+                announce::pass_mpd(&self.directory, client, request.uri().path(), &opened);
                 let answer = self.send(request, opened);
-                announce::announce(visitor, request, &answer);
+                announce::announce(client, request, &answer);
                 answer
             }
             Ok(None) => empty(StatusCode::NOT_FOUND),
