@@ -34,8 +34,8 @@ pub struct Facts {
 pub struct Over {
     /// Who listened.
     pub observer: Observer,
-    /// A viewer, not cross traffic.
-    pub awaited: bool,
+    /// A session, not cross traffic.
+    pub is_session: bool,
     /// Bytes that its player read.
     pub bytes: u64,
     /// When its player was done, if it was.
@@ -45,7 +45,7 @@ pub struct Over {
 impl Over {
     /// How the connection ended in a run that ended like this.
     fn ended(&self, run: Ended) -> Ended {
-        match (self.finished, self.awaited) {
+        match (self.finished, self.is_session) {
             (Some(_), _) => Ended::Finished,
             (None, true) => run,
             // The run does not wait for it.
@@ -72,7 +72,7 @@ pub fn gather(
     for flow in &flows {
         let ending = Ending { at: flow.finished.unwrap_or(now), finished: flow.finished, how: flow.ended(facts.ended) };
         let metrics = flow.observer.metrics(&ending, flow.bytes, &labels);
-        if flow.awaited { sessions.push(metrics) } else { traffic.push(metrics) }
+        if flow.is_session { sessions.push(metrics) } else { traffic.push(metrics) }
     }
     let viewers = sessions.iter().filter_map(|session| Some((session.transport.goodput_bps, session.dash.as_ref()?)));
     let viewers: Vec<_> = viewers.map(|(goodput, dash)| (goodput, dash.as_ref())).collect();

@@ -162,12 +162,12 @@ pub fn observers(
                 advertised: None,
             }
         });
-        let recorded = flow.awaited && number < MOST_RECORDED;
+        let recorded = flow.is_session && number < MOST_RECORDED;
         let mut observer = Observer::new(scenario, flow, recorded, observed(number));
         if let (Some(recorder), true) = (&mut observer.recorder, keep.forecasts) {
             recorder.keep_forecasts();
         }
-        if keep.account && flow.awaited {
+        if keep.account && flow.is_session {
             observer.account = Some(Account::new(flow.start, &observer.paths));
         }
         Observer { rows, ..observer }

@@ -5,7 +5,7 @@ use anabranch_units::{Duration, Instant};
 /// For so long a session may wait without any path: data that is on its way arrives within it.
 const CUT_OFF_LIMIT: Duration = Duration::from_secs(10);
 
-/// What is known of a session that is awaited and not over.
+/// What is known of a session that is not over.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     /// When payload arrived last; the session's start if none did.

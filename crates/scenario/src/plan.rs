@@ -36,8 +36,8 @@ pub struct FlowPlan {
     pub statistics: Statistics,
     /// Payload of a full segment on the first path, in bytes.
     pub full_payload: u32,
-    /// Whether the run waits for its end; cross traffic is not waited for.
-    pub awaited: bool,
+    /// Whether it is a session, for whose end the run waits; otherwise it is cross traffic.
+    pub is_session: bool,
 }
 
 /// The connections of a scenario: every session's, then all cross traffic's. The seed decides when each begins within its
@@ -72,7 +72,7 @@ impl Planner<'_> {
             let name = format!("session {}", self.flows.len());
             let start = self.begin(&name, start, session.starts.start_spread);
             let hints = Hints { consumption_rate: session.video.rate(), message_end: None };
-            let part = Part { name, start, paths: &paths, transport, hints, awaited: true };
+            let part = Part { name, start, paths: &paths, transport, hints, is_session: true };
             self.add(&part, &session.player, content.clone(), statistics.clone());
         }
     }
@@ -93,7 +93,7 @@ impl Planner<'_> {
             let content = Video::Bulk(Bulk { size: traffic.size }).content();
             let paths = [self.scenario.path_position(&traffic.path)];
             let hints = Hints::default();
-            let part = Part { name, start, paths: &paths, transport: &transport, hints, awaited: false };
+            let part = Part { name, start, paths: &paths, transport: &transport, hints, is_session: false };
             self.add(&part, &player, content, Statistics::default());
         }
     }
@@ -121,7 +121,7 @@ impl Planner<'_> {
             hints: part.hints,
             statistics,
             full_payload: self.payload(part),
-            awaited: part.awaited,
+            is_session: part.is_session,
         });
     }
 
@@ -149,7 +149,7 @@ impl Planner<'_> {
         });
         let mut config = Config { transport: t.clone(), ..Config::new(t.protocol, paths) };
         // Cross traffic has its own control, whatever the path says about the sessions'.
-        config.path_congestion_control = if part.awaited { own.collect() } else { Vec::new() };
+        config.path_congestion_control = if part.is_session { own.collect() } else { Vec::new() };
         config.mtu_discovery = part.paths.iter().any(|path| self.hides_mtu(*path));
         config.remote_port = SERVER_PORT;
         // The client's port is its dialer's choice.
@@ -193,7 +193,7 @@ struct Part<'a> {
     paths: &'a [usize],
     transport: &'a Transport,
     hints: Hints,
-    awaited: bool,
+    is_session: bool,
 }
 
 /// The client's address on a path of this position and IP version, and the server's. The client has one per path, the server

@@ -53,10 +53,10 @@ pub(crate) fn outcome(scenario: &Scenario, options: &Options, seen: Seen, machin
     let mut over = Vec::new();
     let mut connections = None;
     for flow in flows {
-        let awaited = flow.awaited;
+        let is_session = flow.is_session;
         let (observer, state, bytes) = flow.into_parts();
         connections.get_or_insert(state.connections);
-        over.push(Over { observer, awaited, bytes, finished: state.finished });
+        over.push(Over { observer, is_session, bytes, finished: state.finished });
     }
     // What the links next to the clients delivered to them; a packet that passed others before counts once.
     let last: BTreeSet<_> = scenario.paths.iter().map(|path| scenario.links_of(path)[0]).collect();

@@ -18,7 +18,7 @@ pub(crate) const SUBFLOWS_PER_CONNECTION: u16 = 64;
 pub(crate) struct Fixed {
     pub name: String,
     pub start: Instant,
-    pub awaited: bool,
+    pub is_session: bool,
     /// Indices of its paths in the scenario's list.
     pub paths: Vec<usize>,
     /// The same paths in the emulator's numbering.

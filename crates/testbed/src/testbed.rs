@@ -133,7 +133,7 @@ impl Testbed {
         let fixed = Fixed {
             name: plan.name,
             start: plan.start,
-            awaited: plan.awaited,
+            is_session: plan.is_session,
             paths: plan.paths,
             ends,
             hints: plan.hints,
@@ -258,7 +258,7 @@ impl Testbed {
         if self.emulator.as_ref().is_none_or(JoinHandle::is_finished) {
             return Err(TestbedError::Failed("the emulator ended before its time".into()));
         }
-        let awaited: Vec<_> = self.flows.iter().filter(|flow| flow.awaited).collect();
+        let sessions: Vec<_> = self.flows.iter().filter(|flow| flow.is_session).collect();
         let states: Vec<_> = self.flows.iter().map(|flow| flow.state().clone()).collect();
         if let Some(why) = states.iter().find_map(|state| state.failure.clone()) {
             return Err(TestbedError::Failed(why));
@@ -266,20 +266,20 @@ impl Testbed {
         if self.elapsed() >= self.scenario.duration {
             return Ok(Some(Ended::Duration));
         }
-        if awaited.is_empty() {
+        if sessions.is_empty() {
             return Ok(None);
         }
-        if awaited.iter().all(|flow| flow.state().finished.is_some()) {
+        if sessions.iter().all(|flow| flow.state().finished.is_some()) {
             return Ok(Some(Ended::Finished));
         }
-        let stuck = awaited.iter().all(|flow| flow.state().over) || self.is_stuck(&awaited);
+        let stuck = sessions.iter().all(|flow| flow.state().over) || self.is_stuck(&sessions);
         Ok(stuck.then_some(Ended::Stuck))
     }
 
     /// Nothing arrived for so long that nothing will. A program's session is never stuck.
-    fn is_stuck(&self, awaited: &[&Arc<SharedFlow>]) -> bool {
+    fn is_stuck(&self, sessions: &[&Arc<SharedFlow>]) -> bool {
         let last_event = self.scenario.events.last().map_or(Instant::ZERO, |event| Instant::ZERO + event.at);
-        let sessions = awaited.iter().filter(|flow| !flow.state().over).map(|flow| Waiting {
+        let sessions = sessions.iter().filter(|flow| !flow.state().over).map(|flow| Waiting {
             last_arrival: Instant::from_nanos(flow.last_arrival.load(Ordering::Relaxed)),
             starved: !flow.program && flow.starved.load(Ordering::Relaxed),
             cut_off: false,

@@ -8,7 +8,7 @@ use anabranch_units::{Duration, Instant};
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryGaps {
     /// Responses under way.
-    awaited: u32,
+    under_way: u32,
     /// Since when nothing became readable while a response is under way.
     since: Option<Instant>,
     longest: Duration,
@@ -20,11 +20,11 @@ impl DeliveryGaps {
         match event {
             PlayerEvent::Requested { .. } => {
                 self.since = self.since.or(Some(at));
-                self.awaited += 1;
+                self.under_way += 1;
             }
             PlayerEvent::ResponseComplete { .. } => {
-                self.awaited = self.awaited.saturating_sub(1);
-                if self.awaited == 0 {
+                self.under_way = self.under_way.saturating_sub(1);
+                if self.under_way == 0 {
                     self.longest = self.longest(at);
                     self.since = None;
                 }
@@ -32,7 +32,7 @@ impl DeliveryGaps {
             // Of what was under way nothing more comes.
             PlayerEvent::Reconnected => {
                 self.longest = self.longest(at);
-                (self.awaited, self.since) = (0, None);
+                (self.under_way, self.since) = (0, None);
             }
             _ => {}
         }

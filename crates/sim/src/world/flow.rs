@@ -31,7 +31,7 @@ enum Server {
 pub(super) struct Flow {
     pub observer: Observer,
     pub start: Instant,
-    pub awaited: bool,
+    pub is_session: bool,
     client: End,
     server: Server,
     player: Box<dyn Player + Send>,
@@ -183,7 +183,7 @@ impl Flow {
         let (connection, listener) = dialer.dial();
         Flow {
             start: plan.start,
-            awaited: plan.awaited,
+            is_session: plan.is_session,
             client: End { connection, moved: 0 },
             server: Server::Listening(Box::new(listener)),
             player: plan.player,

@@ -451,20 +451,20 @@ impl<'a> World<'a> {
     }
 
     fn is_over(&self, now: Instant, anything_to_come: bool) -> Option<Ended> {
-        let mut awaited = self.flows.iter().filter(|flow| flow.awaited).peekable();
+        let mut sessions = self.flows.iter().filter(|flow| flow.is_session).peekable();
         // Without a viewer, cross traffic runs for the whole duration.
-        awaited.peek()?;
-        if awaited.clone().all(|flow| flow.finished().is_some()) {
+        sessions.peek()?;
+        if sessions.clone().all(|flow| flow.finished().is_some()) {
             return Some(Ended::Finished);
         }
-        let over = awaited.clone().all(Flow::is_over);
+        let over = sessions.clone().all(Flow::is_over);
         (over || !anything_to_come || self.is_stuck(now)).then_some(Ended::Stuck)
     }
 
     /// Whether no unfinished session can receive anything any more, as far as that can be known.
     fn is_stuck(&self, now: Instant) -> bool {
         let last_event = self.schedule.last().map_or(Instant::ZERO, |(at, _)| *at);
-        let sessions = self.flows.iter().filter(|flow| flow.awaited && !flow.is_over()).map(|flow| Waiting {
+        let sessions = self.flows.iter().filter(|flow| flow.is_session && !flow.is_over()).map(|flow| Waiting {
             last_arrival: flow.last_arrival(),
             starved: flow.is_starved(),
             cut_off: flow.paths().iter().all(|path| self.is_dead(*path)),
@@ -533,7 +533,7 @@ impl<'a> World<'a> {
                 .collect(),
         };
         let flows = self.flows.into_iter().map(|flow| Over {
-            awaited: flow.awaited,
+            is_session: flow.is_session,
             bytes: flow.bytes_read(),
             finished: flow.finished(),
             observer: flow.observer,

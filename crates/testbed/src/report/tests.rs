@@ -164,7 +164,7 @@ fn flows(scenario: &Scenario, client: ClientKind, server: ServerKind) -> (Vec<Sh
         let fixed = Fixed {
             name: plan.name,
             start: plan.start,
-            awaited: plan.awaited,
+            is_session: plan.is_session,
             ends: plan.paths.iter().map(|path| PathId(*path as u16)).collect(),
             paths: plan.paths,
             hints: plan.hints,
@@ -184,10 +184,10 @@ fn flows(scenario: &Scenario, client: ClientKind, server: ServerKind) -> (Vec<Sh
         flow.delivered(at(500), 150_000);
         flow.delivered(at(6_000), 450_000);
         flow.bytes.store(600_000, std::sync::atomic::Ordering::Relaxed);
-        if !program && plan.awaited {
+        if !program && plan.is_session {
             flow.observer().see_player(&mut player(number < 2));
         }
-        if plan.awaited {
+        if plan.is_session {
             flow.state().finished = Some(at(14_000));
         }
         flow

@@ -222,7 +222,7 @@ impl SegmentSize {
         self.small_room(record.len).is_some() && !record.sacked()
     }
 
-    /// Whether an answer about the size of packets is awaited.
+    /// Whether the sender waits for an answer about the size of packets.
     pub fn asks(&self) -> bool {
         let suspicion = &self.suspicion;
         let samples = suspicion.sample.is_some() || suspicion.pairs > 0;
