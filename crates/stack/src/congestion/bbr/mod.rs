@@ -99,21 +99,21 @@ enum Repair {
 /// The samples of ProbeRtt's few packets do not show the bandwidth. They are those sent after `from` packets were delivered and
 /// until `to` were.
 #[derive(Clone, Copy, Debug)]
-struct Muted {
+struct Excluded {
     from: u64,
     to: u64,
 }
 
-impl Muted {
+impl Excluded {
     /// With the packets that are in flight after `delivered` packets in all.
-    fn extended(muted: Option<Self>, delivered: u64, in_flight: u32) -> Self {
-        Muted { from: muted.map_or(delivered, |muted| muted.from), to: delivered + u64::from(in_flight) }
+    fn extended(excluded: Option<Self>, delivered: u64, in_flight: u32) -> Self {
+        Excluded { from: excluded.map_or(delivered, |excluded| excluded.from), to: delivered + u64::from(in_flight) }
     }
 
     /// The sample; one of these packets is as that of a sender without data.
-    fn applied(muted: Option<Self>, sample: &RateSample) -> RateSample {
-        let hidden = muted.is_some_and(|muted| (muted.from..=muted.to).contains(&sample.prior_delivered));
-        RateSample { app_limited: sample.app_limited || hidden, ..*sample }
+    fn applied(excluded: Option<Self>, sample: &RateSample) -> RateSample {
+        let within = excluded.is_some_and(|excluded| (excluded.from..=excluded.to).contains(&sample.prior_delivered));
+        RateSample { app_limited: sample.app_limited || within, ..*sample }
     }
 }
 
@@ -143,7 +143,7 @@ struct Bbr {
     full_pipe: FullPipe,
     policer: Policer,
     aggregation: Aggregation,
-    muted: Option<Muted>,
+    excluded: Option<Excluded>,
     totals: Totals,
     /// Sending began again after an idle time, and nothing was acknowledged yet.
     idle_restart: bool,
@@ -175,7 +175,7 @@ impl Bbr {
             full_pipe: FullPipe::default(),
             policer: Policer::default(),
             aggregation: Aggregation::default(),
-            muted: None,
+            excluded: None,
             totals: Totals::default(),
             idle_restart: false,
             started: false,
@@ -202,7 +202,7 @@ impl Bbr {
     // ---- the model -------------------------------------------------------------------------------------------------
 
     fn update_model(&mut self, ack: &Ack, window: &mut Window, siblings: Siblings<'_>) {
-        let sample = Muted::applied(self.muted, &ack.rate);
+        let sample = Excluded::applied(self.excluded, &ack.rate);
         self.totals =
             Totals { now: ack.now, delivered: ack.total_delivered, lost: self.totals.lost + u64::from(ack.lost) };
         self.round_start = false;
@@ -273,7 +273,7 @@ impl Bbr {
         }
         if expired && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
             self.save_window(window);
-            self.muted = None;
+            self.excluded = None;
             self.mode = Mode::ProbeRtt { until: None, round_passed: false };
         }
         self.continue_probe_rtt(ack, window);
@@ -328,7 +328,7 @@ impl Bbr {
     fn continue_probe_rtt(&mut self, ack: &Ack, window: &mut Window) {
         let few = self.probe_rtt_window();
         let Mode::ProbeRtt { until, round_passed } = &mut self.mode else { return };
-        self.muted = Some(Muted::extended(self.muted, self.totals.delivered, ack.in_flight));
+        self.excluded = Some(Excluded::extended(self.excluded, self.totals.delivered, ack.in_flight));
         if until.is_none() {
             if ack.in_flight <= few {
                 *until = Some(ack.now + PROBE_RTT_TIME);

@@ -35,7 +35,7 @@ mod phases;
 use super::aggregation::Aggregation;
 use super::rate::Rate;
 use super::startup::FullPipe;
-use super::{MIN_RTT_LIFE, Muted};
+use super::{Excluded, MIN_RTT_LIFE};
 use crate::congestion::{Ack, CongestionControl, Entry, LossCause, RateSample, Siblings, Window};
 use crate::view::{Packets, SubflowView};
 use anabranch_units::{Duration, Instant};
@@ -150,7 +150,7 @@ struct Bbr3 {
     bounds: Bounds,
     signals: Signals,
     aggregation: Aggregation,
-    muted: Option<Muted>,
+    excluded: Option<Excluded>,
     /// Startup has found the bandwidth; the probe of this cycle has.
     filled: FullPipe,
     growth: FullPipe,
@@ -194,7 +194,7 @@ impl Bbr3 {
             bounds: Bounds::default(),
             signals: Signals::default(),
             aggregation: Aggregation::default(),
-            muted: None,
+            excluded: None,
             filled: FullPipe::default(),
             growth: FullPipe::default(),
             drain_from: 0,
@@ -304,7 +304,7 @@ impl CongestionControl for Bbr3 {
         }
         self.mss = own.mss;
         self.delivered = ack.total_delivered;
-        let sample = Muted::applied(self.muted, &ack.rate);
+        let sample = Excluded::applied(self.excluded, &ack.rate);
         if ack.lost > 0 {
             self.note_loss(window);
             if self.sampling && lost_too_many(&sample) {

@@ -2,7 +2,7 @@
 
 use super::super::rate::Rate;
 use super::super::startup::FullPipe;
-use super::super::{Muted, PROBE_RTT_TIME};
+use super::super::{Excluded, PROBE_RTT_TIME};
 use super::bounds::{BETA, lost_too_many};
 use super::{Bbr3, Feedback, Phase};
 use crate::congestion::{Ack, RateSample, Window};
@@ -205,7 +205,7 @@ impl Bbr3 {
         let probing = matches!(self.phase, Phase::ProbeRtt { .. });
         if self.round_trip.is_due() && !self.idle_restart && !probing {
             self.save_window(window);
-            self.muted = None;
+            self.excluded = None;
             self.phase = Phase::ProbeRtt { until: None, round_passed: false };
             self.feedback = Feedback::Stopping;
             self.begin_round();
@@ -218,7 +218,7 @@ impl Bbr3 {
         let few = self.probe_rtt_window();
         let Phase::ProbeRtt { until, round_passed } = &mut self.phase else { return };
         // Few packets do not show the bandwidth.
-        self.muted = Some(Muted::extended(self.muted, self.delivered, ack.in_flight));
+        self.excluded = Some(Excluded::extended(self.excluded, self.delivered, ack.in_flight));
         if until.is_none() {
             if ack.in_flight <= few {
                 *until = Some(ack.now + PROBE_RTT_TIME);
