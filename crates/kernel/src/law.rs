@@ -57,7 +57,7 @@ fn number(name: &str) -> u32 {
 }
 
 /// One path with both implementations of the law.
-struct Twin {
+struct Path {
     control: Box<dyn CongestionControl>,
     window: Window,
     fixed: LawWindow,
@@ -70,11 +70,11 @@ struct Twin {
     round_end: u64,
 }
 
-impl Twin {
+impl Path {
     fn new(law: &str, cwnd: u32, ssthresh: u32, rtt_us: u32) -> Self {
         let mut window = Window::initial(cwnd);
         window.ssthresh = Packets::whole(ssthresh);
-        Twin {
+        Path {
             control: create(law, &Options::default(), 1).expect("a registered law"),
             window,
             fixed: LawWindow { fraction: 0, cwnd, ssthresh },
@@ -112,58 +112,58 @@ impl Twin {
 }
 
 /// A connection whose paths are computed twice.
-struct Twins {
+struct Connection {
     law: u32,
-    paths: Vec<Twin>,
+    paths: Vec<Path>,
 }
 
-impl Twins {
+impl Connection {
     fn views(&self) -> Vec<SubflowView> {
-        self.paths.iter().enumerate().map(|(id, twin)| twin.view(id)).collect()
+        self.paths.iter().enumerate().map(|(id, path)| path.view(id)).collect()
     }
 
     fn fixed(&self, own: usize) -> LawConnection {
         let mut connection = LawConnection::default();
         connection.path[0] = self.paths[own].fixed_path();
-        for (slot, twin) in self.paths.iter().enumerate().filter(|(slot, _)| *slot != own) {
-            connection.path[1 + slot] = twin.fixed_path();
+        for (slot, path) in self.paths.iter().enumerate().filter(|(slot, _)| *slot != own) {
+            connection.path[1 + slot] = path.fixed_path();
         }
         connection
     }
 
     fn acknowledge(&mut self, own: usize, packets: u32, sample_us: u32) {
         let views = self.views();
-        let twin = &mut self.paths[own];
-        twin.acked += u64::from(packets);
-        twin.acked_since_loss += u64::from(packets * MSS);
-        let sent = twin.acked + u64::from(twin.window.cwnd.floor());
+        let path = &mut self.paths[own];
+        path.acked += u64::from(packets);
+        path.acked_since_loss += u64::from(packets * MSS);
+        let sent = path.acked + u64::from(path.window.cwnd.floor());
         let views = {
             let mut views = views;
-            views[own].acked_since_loss = twin.acked_since_loss;
+            views[own].acked_since_loss = path.acked_since_loss;
             views
         };
         let ack = Ack {
             now: Instant::ZERO,
             delivered: packets,
-            total_delivered: twin.acked,
+            total_delivered: path.acked,
             rtt: Some(Duration::from_micros(sample_us.into())),
             may_grow: true,
             prior_in_flight: 0,
             in_flight: 0,
             lost: 0,
-            acked_offset: twin.acked,
+            acked_offset: path.acked,
             sent_offset: sent,
             rate: RateSample::default(),
         };
-        twin.control.on_ack(&ack, &mut twin.window, Siblings::new(&views, own));
+        path.control.on_ack(&ack, &mut path.window, Siblings::new(&views, own));
         // What the programs do in `pkts_acked` and `cong_avoid`.
-        if twin.acked > twin.round_end {
-            twin.round_end = sent;
+        if path.acked > path.round_end {
+            path.round_end = sent;
             // SAFETY: the function changes the history that the reference points to.
-            unsafe { anabranch_law_observe(&raw mut twin.history, sample_us) };
+            unsafe { anabranch_law_observe(&raw mut path.history, sample_us) };
         }
         // SAFETY: as above, for the window.
-        let left = unsafe { anabranch_law_slow_start(&raw mut twin.fixed, packets) };
+        let left = unsafe { anabranch_law_slow_start(&raw mut path.fixed, packets) };
         if left > 0 {
             let (mut connection, spiking) = (self.fixed(own), self.paths[own].history.spiking);
             let fixed = &raw mut self.paths[own].fixed;
@@ -176,24 +176,24 @@ impl Twins {
         let views = self.views();
         let mut connection = self.fixed(own);
         let law = self.law;
-        let twin = &mut self.paths[own];
-        twin.control.on_congestion(Instant::ZERO, cause, &mut twin.window, Siblings::new(&views, own));
+        let path = &mut self.paths[own];
+        path.control.on_congestion(Instant::ZERO, cause, &mut path.window, Siblings::new(&views, own));
         // SAFETY: as in `acknowledge`.
         unsafe {
-            let threshold = anabranch_law_threshold(law, &raw mut connection, twin.history.spiking);
-            anabranch_law_reduce(&raw mut twin.fixed, threshold);
+            let threshold = anabranch_law_threshold(law, &raw mut connection, path.history.spiking);
+            anabranch_law_reduce(&raw mut path.fixed, threshold);
         }
-        (twin.acked_between_losses, twin.acked_since_loss) = (twin.acked_since_loss, 0);
+        (path.acked_between_losses, path.acked_since_loss) = (path.acked_since_loss, 0);
         if cause == LossCause::Timeout {
             if law == number("mcc") {
                 // SAFETY: as above.
                 unsafe {
-                    anabranch_law_reduce(&raw mut twin.fixed, ((connection.path[0].window >> 16) << 15).max(2 << 16))
+                    anabranch_law_reduce(&raw mut path.fixed, ((connection.path[0].window >> 16) << 15).max(2 << 16))
                 };
             }
-            (twin.window.cwnd, twin.fixed.cwnd) = (Packets::whole(1), 1);
+            (path.window.cwnd, path.fixed.cwnd) = (Packets::whole(1), 1);
         } else {
-            (twin.window.cwnd, twin.fixed.cwnd) = (twin.window.ssthresh, twin.fixed.ssthresh);
+            (path.window.cwnd, path.fixed.cwnd) = (path.window.ssthresh, path.fixed.ssthresh);
         }
     }
 }
@@ -214,8 +214,8 @@ type PathOfTrace = (u32, u64);
 
 /// Replays a trace and returns the largest difference of the windows, and the largest window.
 fn replay(law: &str, paths: &[PathOfTrace], seed: u64) -> (f64, f64) {
-    let paths_of = |&(rtt, _): &PathOfTrace| Twin::new(law, 10, 40, rtt);
-    let mut twins = Twins { law: number(law), paths: paths.iter().map(paths_of).collect() };
+    let paths_of = |&(rtt, _): &PathOfTrace| Path::new(law, 10, 40, rtt);
+    let mut connection = Connection { law: number(law), paths: paths.iter().map(paths_of).collect() };
     let mut draws = Draws(seed);
     let (mut difference, mut largest) = (0f64, 0f64);
     for _ in 0..100_000 {
@@ -224,16 +224,16 @@ fn replay(law: &str, paths: &[PathOfTrace], seed: u64) -> (f64, f64) {
         // A queue that fills and empties: the smoothed round trip follows, and a sample is sometimes thrice as long.
         let queued = draws.below(u64::from(base)) as u32;
         let sample = if draws.below(50) == 0 { 3 * base } else { base + queued / 2 };
-        let twin = &mut twins.paths[own];
-        twin.rtt_us += sample / 8;
-        twin.rtt_us -= twin.rtt_us / 8;
-        twins.acknowledge(own, 1 + draws.below(2) as u32, sample);
+        let path = &mut connection.paths[own];
+        path.rtt_us += sample / 8;
+        path.rtt_us -= path.rtt_us / 8;
+        connection.acknowledge(own, 1 + draws.below(2) as u32, sample);
         if draws.below(one_in) == 0 {
             let cause = if draws.below(20) == 0 { LossCause::Timeout } else { LossCause::FastRetransmit };
-            twins.lose(own, cause);
+            connection.lose(own, cause);
         }
-        difference = twins.paths.iter().map(Twin::difference).fold(difference, f64::max);
-        largest = twins.paths.iter().map(|twin| twin.window.cwnd.as_f64()).fold(largest, f64::max);
+        difference = connection.paths.iter().map(Path::difference).fold(difference, f64::max);
+        largest = connection.paths.iter().map(|path| path.window.cwnd.as_f64()).fold(largest, f64::max);
     }
     (difference, largest)
 }
@@ -262,17 +262,17 @@ fn windows_in_fixed_point_stay_within_a_packet_of_those_in_floating_point() {
 #[test]
 fn each_law_differs_from_the_others_by_more_than_a_packet() {
     let final_windows = |law: &str| {
-        let mut twins =
-            Twins { law: number(law), paths: vec![Twin::new(law, 10, 4, 20_000), Twin::new(law, 30, 4, 80_000)] };
+        let mut connection =
+            Connection { law: number(law), paths: vec![Path::new(law, 10, 4, 20_000), Path::new(law, 30, 4, 80_000)] };
         for step in 0..4000u32 {
             // Every thousandth packet spikes for a dozen rounds, which only MCC minds.
             let spike = if step % 1000 < 200 { 4 } else { 1 };
-            twins.acknowledge((step % 2) as usize, 1, 20_000 * spike);
+            connection.acknowledge((step % 2) as usize, 1, 20_000 * spike);
             if step % 701 == 700 {
-                twins.lose(1, LossCause::FastRetransmit);
+                connection.lose(1, LossCause::FastRetransmit);
             }
         }
-        twins.paths.iter().map(|twin| f64::from(twin.fixed.cwnd)).collect::<Vec<_>>()
+        connection.paths.iter().map(|path| f64::from(path.fixed.cwnd)).collect::<Vec<_>>()
     };
     let all: Vec<_> = ["lia", "olia", "balia", "mcc"].map(final_windows).into();
     for (i, one) in all.iter().enumerate() {

@@ -34,6 +34,8 @@ mod pace_cap;
 mod path_mtu;
 mod policy;
 mod predict;
+#[cfg(test)]
+mod prediction_tests;
 mod receive;
 mod resets;
 mod room;
@@ -42,8 +44,6 @@ mod state;
 mod subflows;
 mod timers;
 mod transport;
-#[cfg(test)]
-mod twins;
 mod withhold;
 #[cfg(test)]
 mod wraps;

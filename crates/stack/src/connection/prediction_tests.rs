@@ -16,7 +16,7 @@ const STEPS: usize = 1_500;
 /// A segment under way, to the clients or to the server.
 type Flight = (Instant, bool, PathId, Segment);
 
-struct Twins {
+struct Clients {
     now: Instant,
     predicting: Connection,
     checking: Connection,
@@ -27,10 +27,10 @@ struct Twins {
     changes: u64,
     predicted: u64,
     /// How often the predicting client had nothing but acknowledgments to send.
-    silent: u64,
+    acknowledging: u64,
 }
 
-impl Twins {
+impl Clients {
     fn new(seed: u64) -> Self {
         let client = || {
             let mut client =
@@ -46,7 +46,7 @@ impl Twins {
         };
         let changes = [10_000, 40, 8][(seed % 3) as usize];
         let (predicting, checking, draw) = (client(), client(), Seeded(seed ^ 7));
-        Twins {
+        Clients {
             now: Instant::ZERO,
             predicting,
             checking,
@@ -55,7 +55,7 @@ impl Twins {
             draw,
             changes,
             predicted: 0,
-            silent: 0,
+            acknowledging: 0,
         }
     }
 
@@ -113,7 +113,7 @@ impl Twins {
     fn flush(&mut self) {
         let now = self.now;
         PREDICTION.set(Some(0));
-        self.silent += u64::from(self.predicting.only_acknowledges());
+        self.acknowledging += u64::from(self.predicting.only_acknowledges());
         PREDICTION.take();
         while let Some((path, segment)) = self.both(|client| client.poll_transmit(now).map(|t| (t.path, t.segment))) {
             self.send(false, path, &segment);
@@ -209,18 +209,18 @@ impl Twins {
 
 #[test]
 fn prediction_and_the_ordered_checks_give_the_same_on_random_segments() {
-    let (mut predicted, mut silent) = (0, 0);
+    let (mut predicted, mut acknowledging) = (0, 0);
     for seed in 0..64 {
-        let mut twins = Twins::new(seed);
-        twins.flush();
+        let mut clients = Clients::new(seed);
+        clients.flush();
         for _ in 0..STEPS {
-            if !twins.step() {
+            if !clients.step() {
                 break;
             }
         }
-        predicted += twins.predicted;
-        silent += twins.silent;
+        predicted += clients.predicted;
+        acknowledging += clients.acknowledging;
     }
     assert!(predicted > 6_000, "{predicted} segments were predicted");
-    assert!(silent > 300, "nothing but acknowledgments could be sent {silent} times");
+    assert!(acknowledging > 300, "nothing but acknowledgments could be sent {acknowledging} times");
 }

@@ -29,15 +29,15 @@ impl Case {
     /// # Errors
     /// The first breach.
     pub fn check(&self, make: &dyn Fn() -> Box<dyn PathPolicy>) -> Result<(), TestCaseError> {
-        let (mut policy, mut twin) = (make(), make());
+        let (mut policy, mut other) = (make(), make());
         let mut now = Instant::ZERO;
         for round in &self.0 {
             let views: Vec<_> = (0..).zip(round).map(view).collect();
             let allowed = policy.decide(now, &views);
             let positions = |set: SubflowSet| set.iter().collect::<Vec<_>>();
-            let (ours, twins) = (positions(allowed), positions(twin.decide(now, &views)));
+            let (ours, theirs) = (positions(allowed), positions(other.decide(now, &views)));
             let words = |positions: &Vec<usize>| format!("{positions:?}");
-            require_same("decisions (positions of the allowed subflows)", &ours, &twins, words)?;
+            require_same("decisions (positions of the allowed subflows)", &ours, &theirs, words)?;
             require(!allowed.is_empty(), || "it allows no subflow".into())?;
             require(ours.iter().all(|at| *at < views.len()), || "it allows a subflow that does not exist".into())?;
             let Some(next) = policy.poll_timeout() else { break };
