@@ -268,12 +268,12 @@ impl<P: Packet> Direction<P> {
     }
 
     /// From here on, [`Direction::drain_departures`] has every packet that is sent or dropped.
-    pub fn watch_departures(&mut self) {
+    pub fn observe_departures(&mut self) {
         self.departures.get_or_insert_default();
     }
 
     /// The packets that were sent or dropped since the last call, in the order in which that happened; none unless they are
-    /// [watched](Self::watch_departures). Call [`advance`](Self::advance) before.
+    /// [observed](Self::observe_departures). Call [`advance`](Self::advance) before.
     pub fn drain_departures(&mut self) -> impl Iterator<Item = Departed<P>> + '_ {
         self.departures.iter_mut().flat_map(|departures| departures.drain(..))
     }

@@ -395,7 +395,7 @@ fn departures_are_what_the_server_did() {
     config.queue = QueueConfig::drop_tail_packets(2);
     config.loss = every(2);
     let mut bench = Bench::new(&config);
-    bench.link.watch_departures();
+    bench.link.observe_departures();
     bench.send(at(0), 1500).send(at(0), 1500).send(at(0), 1500).send(at(0), 500);
     assert_eq!(bench.link.serving_since(), Some(at(0)));
     bench.link.change(at(14), Change::Up(false));

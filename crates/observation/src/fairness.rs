@@ -1,4 +1,4 @@
-//! How evenly viewers fared who watched at the same time.
+//! How evenly viewers fared whose sessions ran at the same time.
 
 use crate::folds::DashReport;
 use schemars::JsonSchema;

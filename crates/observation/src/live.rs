@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub struct LiveFacts {
     /// Who served: `anabranch` (our endpoint) or `kernel`.
     pub server: String,
-    /// Who watched in the first session: `model` (the scenario's player), or the name of a program.
+    /// The client of the first session: `model` (the scenario's player), or the name of a program.
     pub client: String,
     /// The kernel's release.
     pub kernel: String,

@@ -147,7 +147,7 @@ fn counted(counters: &Counters) -> ServerCounters {
 /// What the caller of a testbed knows of the first session's client and the testbed does not.
 #[derive(Clone, Debug, Default)]
 pub struct ClientReport {
-    /// Who watched; none: as the testbed calls it.
+    /// The client's name; none: as the testbed calls it.
     pub name: Option<String>,
     /// What the viewer of a program saw, if the program reports it.
     pub viewer: Option<ViewerReport>,

@@ -603,7 +603,7 @@ class LiveFacts(Record):
     server: str
     """Who served: `anabranch` (our endpoint) or `kernel`."""
     client: str
-    """Who watched in the first session: `model` (the scenario's player), or the name of a program."""
+    """The client of the first session: `model` (the scenario's player), or the name of a program."""
     kernel: str
     """The kernel's release."""
     lateness_s: Lateness

@@ -89,8 +89,8 @@ class Scenario(dict[str, Any]):
     def __repr__(self) -> str:
         links, sessions = list(self.get("link", {})), len(self.get("session", []))
         over = f"links {', '.join(map(str, links))}" if links else "no links"
-        watched = f"{sessions} session{'' if sessions == 1 else 's'}"
-        return f"<Scenario of {self.get('duration', 'unknown duration')}: {over}; {watched}>"
+        counted = f"{sessions} session{'' if sessions == 1 else 's'}"
+        return f"<Scenario of {self.get('duration', 'unknown duration')}: {over}; {counted}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self), dict(self))

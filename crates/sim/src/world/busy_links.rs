@@ -8,11 +8,11 @@ use anabranch_units::Instant;
 
 /// The links that limit the paths of accounted sessions.
 #[derive(Default)]
-pub(super) struct Watch {
-    links: Vec<Watched>,
+pub(super) struct BusyLinks {
+    links: Vec<BusyLink>,
 }
 
-struct Watched {
+struct BusyLink {
     /// Position among the directed links.
     at: usize,
     /// Flows by position, and the position of their path among their own. Of two paths of a flow over one link the first counts.
@@ -20,22 +20,22 @@ struct Watched {
     departed: Vec<Departed<Packet>>,
 }
 
-impl Watch {
-    /// Watches the links of all flows with an account.
+impl BusyLinks {
+    /// Observes the links of all flows with an account.
     pub fn new(network: &mut Network, flows: &[Flow]) -> Self {
-        let mut links: Vec<Watched> = Vec::new();
+        let mut links: Vec<BusyLink> = Vec::new();
         for (number, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.observer.account.is_some()) {
             for (position, path) in flow.paths().iter().enumerate() {
                 let at = network.slowest_downlink(*path);
-                network.link(at).watch_departures();
+                network.link(at).observe_departures();
                 match links.iter_mut().find(|link| link.at == at) {
                     Some(link) if link.users.iter().any(|(user, _)| *user == number) => {}
                     Some(link) => link.users.push((number, position)),
-                    None => links.push(Watched { at, users: vec![(number, position)], departed: Vec::new() }),
+                    None => links.push(BusyLink { at, users: vec![(number, position)], departed: Vec::new() }),
                 }
             }
         }
-        Watch { links }
+        BusyLinks { links }
     }
 
     /// Enters everything until `now` in the accounts.

@@ -6,6 +6,7 @@
 //! enter their first links. Nothing happens between, so time jumps from timeout to timeout.
 
 mod agenda;
+mod busy_links;
 #[cfg(test)]
 mod dash_tests;
 mod dial;
@@ -19,7 +20,6 @@ mod random;
 mod side;
 #[cfg(test)]
 mod tests;
-mod watch;
 
 use agenda::Agenda;
 use anabranch_events::{Carried, Log, TransportEvent};
@@ -32,10 +32,10 @@ use anabranch_scenario::{Action, DirectedLink, DirectionSpec, Scenario, plan};
 use anabranch_segment::Segment;
 use anabranch_stack::connection::Transmit;
 use anabranch_units::{Duration, Instant, LinkDirection, PathId};
+use busy_links::BusyLinks;
 use flow::Flow;
 use pacing::Pacing;
 use packet::{Network, Packet};
-use watch::Watch;
 
 pub use side::Side;
 
@@ -141,7 +141,7 @@ struct World<'a> {
     sources: Vec<String>,
     tap: Option<&'a mut dyn Tap>,
     /// Only where the run keeps account.
-    watch: Option<Watch>,
+    busy_links: Option<BusyLinks>,
     /// Whether observers follow what endpoints are like after each step.
     follows: bool,
     /// Only where the server paces responses.
@@ -167,7 +167,7 @@ impl<'a> World<'a> {
         if options.record_events {
             network.keep_dropped();
         }
-        let watch = options.account.then(|| Watch::new(&mut network, &flows));
+        let busy_links = options.account.then(|| BusyLinks::new(&mut network, &flows));
         let pacing = Pacing::new(scenario, &mut flows);
         let events = scenario.events.iter().enumerate();
         let mut schedule: Vec<_> = events.map(|(i, event)| (Instant::ZERO + event.at, Scheduled::Event(i))).collect();
@@ -192,7 +192,7 @@ impl<'a> World<'a> {
             rows: options.record_events.then(Vec::new),
             sources,
             tap: None,
-            watch,
+            busy_links,
             follows: options.account || options.record_events,
             pacing,
         };
@@ -348,8 +348,8 @@ impl<'a> World<'a> {
     }
 
     fn settle_accounts(&mut self, now: Instant) {
-        if let Some(watch) = &mut self.watch {
-            watch.settle(now, &mut self.network, &mut self.flows, &self.interfaces);
+        if let Some(links) = &mut self.busy_links {
+            links.settle(now, &mut self.network, &mut self.flows, &self.interfaces);
         }
     }
 

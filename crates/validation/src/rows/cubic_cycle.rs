@@ -56,11 +56,11 @@ fn from_below(n: u32, average: f64, seed: u64) -> f64 {
     let (capacity, loss_at) = settle(wanted, average, seed);
     let opening = loss_at + 2.0 * RTT_S;
     let cycle = f64::from(n) / average * RTT_S;
-    let (skipped, watched) = (opening + CYCLES.0 * cycle, CYCLES.1 * cycle);
+    let (skipped, measured) = (opening + CYCLES.0 * cycle, CYCLES.1 * cycle);
     let text = format!(
         "schema = 1\nduration = \"{:.3} s\"\nwarm_up = \"{skipped:.3} s\"\n{}[[event]]\nat = \"{opening:.3} s\"\n\
          link = \"pipe\"\nrate = \"10 Gb/s\"\nqueue = \"100 MB\"\nloss = {{ kind = \"every-nth\", n = {n} }}\n",
-        skipped + watched,
+        skipped + measured,
         bottleneck(capacity)
     );
     windows(&simulate(&text, &[], seed), TCP_PAYLOAD)[0].delivered
