@@ -120,7 +120,7 @@ def test_json_on_a_terminal_is_still_json(anabranch: Run, tmp_path: Path) -> Non
     assert json.loads(done.stdout)["scenario"] == name
 
 
-def test_a_terminal_obeys_no_name(anabranch: Run) -> None:
+def test_no_name_controls_a_terminal(anabranch: Run) -> None:
     assert visible("a\tb\nü\x1b[2J\x9b2J\u202etxt\u2028\x7f\r") == "a\tb\nü\\x1b[2J\\x9b2J\\u202etxt\\u2028\\x7f\\r"
     done = anabranch("run", "no\x1b[2J\x9b\u202ewhere")
     assert done.returncode == 2

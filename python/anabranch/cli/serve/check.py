@@ -75,7 +75,7 @@ def run(work: Callable[[], object], goes_on: Callable[[], bool] = lambda: True) 
 
 
 def _read(reader: int, goes_on: Callable[[], bool]) -> tuple[bytes, bool]:
-    """What the other process said, and whether it came to its end."""
+    """What the other process said, and whether it finished."""
     answer = b""
     while goes_on():
         if select.select([reader], [], [], _LOOK_EVERY_S)[0]:

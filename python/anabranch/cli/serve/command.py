@@ -17,7 +17,7 @@ from anabranch.cli.console import Exit, fail
 from anabranch.cli.list import entries, unknown
 from anabranch.cli.serve import check, configuration, unit
 from anabranch.cli.serve.notify import Notifier
-from anabranch.cli.serve.process import attend
+from anabranch.cli.serve.process import run_server
 from anabranch.cli.serve.setup import chosen, wire
 from anabranch.cli.serve.supervisor import Options, Supervisor
 from anabranch.cli.serve.supervisor import pid_file as _pid_file
@@ -279,7 +279,7 @@ def _serve(context: typer.Context, values: Mapping[str, Any]) -> None:
     options = _options(values)
     check.check_serving(options)
     with _pid_file(values["pid_file"]):
-        supervisor = Supervisor(options, lambda: _reread(context, values), attend, Notifier.of(os.environ))
+        supervisor = Supervisor(options, lambda: _reread(context, values), run_server, Notifier.of(os.environ))
         if (code := supervisor.run()) != 0:
             raise typer.Exit(code)
 

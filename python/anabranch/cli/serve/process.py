@@ -23,7 +23,7 @@ _LINE_EVERY_S = 1.0
 _PLAIN_LINE_EVERY_S = 300.0
 
 
-def attend(options: Options, devices: _core.Devices, channel: Channel) -> int:
+def run_server(options: Options, devices: _core.Devices, channel: Channel) -> int:
     """Serves until the parent orders the end, or has ended itself. The exit code is zero.
 
     Raises:

@@ -139,7 +139,7 @@ class Supervisor:
         with _signals_to(self._on_signal) as waker:
             while True:
                 child = self._start()
-                code = self._attend(child, waker)
+                code = self._supervise(child, waker)
                 if (end := self._end_of(child, code)) is not None:
                     return end
                 if not self._prepare(code, waker):
@@ -160,7 +160,7 @@ class Supervisor:
             self._devices = _core.Devices(self._options["listen"])
         return self._devices
 
-    def _attend(self, child: Child, waker: socket.socket) -> int:
+    def _supervise(self, child: Child, waker: socket.socket) -> int:
         """Passes orders on until the child has ended; returns its exit code, which is negative after a signal."""
         while True:
             left_s = child.last_sign + self._hang_s - time.monotonic()
@@ -169,7 +169,7 @@ class Supervisor:
                 say_warning(f"the server gave no sign of life for {self._hang_s:g} s; it is killed")
                 os.kill(child.pid, signal.SIGKILL)
                 child.last_sign = time.monotonic()
-            self._obey(child)
+            self._carry_out_orders(child)
             if not self._listen(child):
                 child.channel.end.close()
                 return os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
@@ -183,8 +183,8 @@ class Supervisor:
         else:
             self._hangups += 1
 
-    def _obey(self, child: Child) -> None:
-        """Does what signals ordered."""
+    def _carry_out_orders(self, child: Child) -> None:
+        """Carries out what signals ordered."""
         while self._stops:
             self._stops -= 1
             self._stopping = True
