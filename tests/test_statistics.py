@@ -415,7 +415,7 @@ def test_of_what_is_not_known_to_the_end_the_worst_session_counts() -> None:
     short = videos({"good": 90.0, "late": 60.0}, metric="qoe").filter(pl.col("seed") <= 3)
     found, notes = means_of(short, qoe)
     assert found["late"] == found["good"] == pytest.approx(4)
-    assert any("no video came to its end" in note for note in notes)
+    assert any("no video was played to its end" in note for note in notes)
 
 
 # --- Pairs ------------------------------------------------------------------------------------------------------------

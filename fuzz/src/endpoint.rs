@@ -14,7 +14,7 @@ use std::net::{IpAddr, Ipv4Addr};
 const PATHS: u16 = 2;
 /// Segments that one call of an endpoint may cause; a window of tiny segments is less.
 const MAX_BURST: usize = 100_000;
-/// Segments that wait for the third party's attention; the oldest are lost.
+/// Segments that wait for the third party; the oldest are lost.
 const MAX_QUEUE: usize = 256;
 
 /// SplitMix64 (Steele, Lea, Flood 2014), so that runs are repeatable.

@@ -41,7 +41,7 @@ pub struct Observer {
     at_warm_up: Option<(Instant, TransportReport)>,
 }
 
-/// What a session comes to if nothing cuts it off.
+/// What a session reaches if nothing cuts it off.
 #[derive(Clone, Copy, Debug)]
 struct Goal {
     /// Whether it has an end; an endless download has none.

@@ -72,7 +72,7 @@ def _to_the_end(
         )
     # The run is too short for every video: then all are measured over the same time, but for those that never started.
     never = cut & (pl.col("played_s") == 0)
-    return _worst(rows, contrast, never), (f"{text} and {_count(number)} until then: no video came to its end",)
+    return _worst(rows, contrast, never), (f"{text} and {_count(number)} until then: no video was played to its end",)
 
 
 def _count(number: int) -> str:

@@ -9,7 +9,7 @@ _TEXTS = {"stuck": "stuck", "duration": "cut off", "stopped": "interrupted"}
 
 
 def of_session(metrics: Metrics, number: int) -> Ending | None:
-    """How a session was cut off; nothing of one that came to its end, or that has none.
+    """How a session was cut off; nothing of one that reached its end, or that has none.
 
     Args:
         metrics: Of its run.

@@ -35,7 +35,7 @@ def is_incomplete(metrics: Metrics) -> bool:
 
 
 def cut_off(session: SessionMetrics) -> str:
-    """How a session was cut off, in a few words; empty where it came to its end."""
+    """How a session was cut off, in a few words; empty where it reached its end."""
     return ", ".join(cut_off_parts(session))
 
 

@@ -8,8 +8,8 @@ use super::mistake::Mistake;
 use super::short_forms::open;
 use crate::error::Error;
 
-/// Writes one override into the tree. Whether the key exists at all is the schema's business, which knows
-/// that the value came from an override and says so; here only the way to it is checked.
+/// Writes one override into the tree. The schema checks whether the key exists at all: it knows
+/// that the value came from an override, and says so. Here only the way to it is checked.
 pub(super) fn apply(root: &mut Node, key: &str, text: &str) -> Result<(), Error> {
     let origin = Origin::Override(format!("{key}={text}"));
     let node = parse_value(text, &origin).unwrap_or_else(|| Node::text(text, &origin));

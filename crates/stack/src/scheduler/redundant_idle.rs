@@ -62,7 +62,7 @@ impl Scheduler for RedundantIdle {
 }
 
 impl RedundantIdle {
-    /// Notes what the latest grant came to, and forgets what the peer has.
+    /// Notes which data the latest grant sent, and forgets what the peer has.
     fn settle(&mut self, view: &View<'_>) {
         self.carried.forget_dead(view.subflows);
         if let Some((id, before)) = self.granted.take() {

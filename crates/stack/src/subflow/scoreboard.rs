@@ -339,7 +339,7 @@ impl Scoreboard {
         unreported && self.sacked + self.lost == 0 && self.first >= self.unrepeated_from
     }
 
-    /// What [`Scoreboard::acknowledge`] comes to where [nothing was marked](Self::is_unmarked): everything before `acked` was
+    /// [`Scoreboard::acknowledge`] where [nothing was marked](Self::is_unmarked), in fewer steps: everything before `acked` was
     /// delivered. `None`, and no effect, if that is less than a packet.
     pub fn acknowledge_unmarked(&mut self, acked: u64) -> Option<InOrder> {
         let front = self.records.front().filter(|front| front.end() <= acked)?;

@@ -266,7 +266,7 @@ impl Sender {
         delivers && acked <= self.next && calm && self.board.is_unmarked()
     }
 
-    /// What [`Sender::on_ack`] comes to with a [plain](Sender::is_plain) acknowledgment.
+    /// [`Sender::on_ack`] with a [plain](Sender::is_plain) acknowledgment, in fewer steps.
     pub fn on_plain_ack(&mut self, now: Instant, acked: u64, siblings: Siblings<'_>) {
         let prior_in_flight = self.board.packets_out();
         let Some(delivery) = self.board.acknowledge_unmarked(acked) else { return };

@@ -62,8 +62,8 @@ impl Rack {
         (self.sent_at, self.end) < (record.sent_at, record.end())
     }
 
-    /// What [`Rack::advance`] and a search for losses come to where packets that were sent once arrive in order, the `last` of them
-    /// [after all others](Self::is_before): nothing that is missing was sent before it.
+    /// [`Rack::advance`] and a search for losses where packets that were sent once arrive in order, the `last` of them
+    /// [after all others](Self::is_before), in fewer steps: nothing that is missing was sent before it.
     pub fn advance_in_order(&mut self, now: Instant, last: &Newest) {
         self.advanced = true;
         self.rtt = now.since(last.sent_at);
