@@ -977,7 +977,7 @@ class _ServeDefaults(TypedDict):
     response_pacing: str
 
 def serve_defaults() -> _ServeDefaults:
-    """What a server uses when it is told nothing else. Linux only."""
+    """The defaults of a server. Linux only."""
 
 class _KernelCheck(TypedDict):
     name: str
@@ -1135,7 +1135,7 @@ class Serving:
     def metrics(self) -> str | None:
         """Where the metrics are shown, if they are."""
     def take_failures(self) -> list[tuple[str | None, str]]:
-        """The failures of own algorithms that nobody was told of, the first one of each place.
+        """The failures of own algorithms that were not reported yet, the first one of each place.
 
         Each is the author's traceback, if it was an exception, and a message.
         """

@@ -38,7 +38,7 @@ pub struct Defaults {
     response_pacing: &'static str,
 }
 
-/// What a server uses when it is told nothing else.
+/// The defaults of a server.
 #[pyfunction]
 pub fn serve_defaults() -> Defaults {
     let options = Options::new(Vec::new(), Content::Root(PathBuf::new()));
@@ -278,7 +278,7 @@ impl Serving {
         Ok(())
     }
 
-    /// The failures of own algorithms that nobody was told of, the first one of each place: the author's traceback, if it was an
+    /// :The failures of own algorithms that were not reported yet, the first one of each place:: the author's traceback, if it was an
     /// exception, and a message.
     fn take_failures(&self) -> Vec<FailureText> {
         self.service.take_failures()

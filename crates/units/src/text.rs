@@ -308,7 +308,7 @@ fn read_bytes_type(text: &str) -> Result<Bytes, Problem> {
     read_bytes(text).map(Bytes)
 }
 
-/// Reads a text; a bare zero needs no unit, and any other number is told that it has none.
+/// Reads a text; a bare zero needs no unit, and any other number without one is an error.
 struct Text<T> {
     kind: &'static Kind,
     read: fn(&str) -> Result<T, Problem>,

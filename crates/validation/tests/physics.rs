@@ -1,4 +1,4 @@
-//! The network's physics in the whole simulator, from outside: a scenario goes in, metrics and events come out.
+//! The network's physics in the whole simulator, from outside: from a scenario to its metrics and events.
 
 use anabranch_observation::{Outcome, jain};
 use anabranch_validation::runs::{Events, simulate, simulate_with_events};

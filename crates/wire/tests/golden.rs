@@ -180,8 +180,8 @@ fn nonsense_among_options_is_passed_over() {
 
     // Options of a SYN have no effect on another segment, and an absent MSS has a default.
     assert_eq!(read_options(Flags::ACK, &hex("020405b4")).syn, None);
-    let silent = SynOptions { mss: 536, window_scale: Some(14), sack_permitted: false };
-    assert_eq!(read_options(Flags::SYN, &hex("0303ff00")).syn, Some(silent));
+    let unsaid = SynOptions { mss: 536, window_scale: Some(14), sack_permitted: false };
+    assert_eq!(read_options(Flags::SYN, &hex("0303ff00")).syn, Some(unsaid));
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn a_packet_of_linux_is_understood_whole() {
 
 #[test]
 fn both_zeros_of_a_checksum_are_right() {
-    // Linux writes 0xffff for zero. The window is chosen such that the checksum comes out as zero.
+    // Linux writes 0xffff for zero. The window is chosen such that the checksum is zero.
     let address = IpAddr::from([127, 0, 0, 1]);
     let mut segment = Segment::new(Flags::ACK);
     let mut buffer = [0; 64];

@@ -254,7 +254,7 @@ def _table(paper: str, rows: Sequence[Row], sensitivity: bool) -> Table:
     table.add_column("id", no_wrap=True)
     # A narrow terminal has the explanation below the claim: five columns would have a word per line.
     narrow = out().width < _NARROW
-    table.add_column("the paper's claim, and why it came out so" if narrow else "the paper's claim", ratio=3)
+    table.add_column("the paper's claim, and why this is the verdict" if narrow else "the paper's claim", ratio=3)
     table.add_column("measured (95 % interval)", ratio=4)
     table.add_column("verdict", no_wrap=True)
     if not narrow:

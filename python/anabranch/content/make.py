@@ -131,7 +131,7 @@ def _part_of(progress: Progress, done: float, share: float) -> Progress:
 def _to_target(
     rendition: Rendition, plan: Ladder | Film, key_interval: int, shape: Fraction, target: Path, progress: Progress
 ) -> float:
-    """Encodes; once more with another aim if the rate came out too far from the target. Returns the rate."""
+    """Encodes; once more with another aim if the rate is too far from the target. Returns the rate."""
     aim = rendition.rate_bps
     measured = 0.0
     for _ in range(2):

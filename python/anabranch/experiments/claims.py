@@ -25,7 +25,7 @@ _MOST_SEEDS = 1e6
 
 
 class Outcome(StrEnum):
-    """How a comparison came out."""
+    """The outcome of a comparison."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
@@ -56,10 +56,10 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True)
 class Decision:
-    """How a comparison came out, and what it would take where it is undecided.
+    """The outcome of a comparison, and how many seeds would decide it.
 
     Attributes:
-        outcome: How it came out.
+        outcome: What the comparison shows.
         needs: With about how many seeds an undecided one would be decided, if the mean is as measured; infinite if
             never, and zero where it is decided.
         relation: What the difference is; ``None`` of a comparison with a threshold.
@@ -198,7 +198,7 @@ class Finding:
 
     Attributes:
         text: The comparison in words, with what was measured.
-        decision: How it came out.
+        decision: Its outcome.
     """
 
     text: str
@@ -206,7 +206,7 @@ class Finding:
 
     @property
     def outcome(self) -> Outcome:
-        """How it came out, in a word."""
+        """Its outcome, in a word."""
         return self.decision.outcome
 
 
@@ -276,8 +276,8 @@ class Claim:
     Attributes:
         id: Such as ``S1``.
         claim: The paper's sentence.
-        criterion: What has to come out, in words.
-        why: One sentence per verdict, which explains it. It belongs to the verdict: where another one comes out, it is
+        criterion: What has to be found, in words.
+        why: One sentence per verdict, which explains it. It belongs to the verdict: where there is another one, it is
             not shown, and a new one has to be found. What was counted or measured stands in it as ``{name}``: a value
             of the claim, or a count of its findings (`counts`).
         plan: The plan whose seeds and variants count; all where absent.

@@ -31,7 +31,7 @@ from anabranch.system.programs import ToolError
 from anabranch.wording.summary import plural
 
 UNEXPLAINED = "(not yet explained)"
-"""Where a verdict comes out for which nobody has found a reason yet."""
+"""What is shown for a verdict without a known reason."""
 
 
 @dataclass(frozen=True)

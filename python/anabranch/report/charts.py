@@ -231,7 +231,7 @@ def _middle(values: Array) -> tuple[float, float]:
 
 
 def _is_logarithmic(values: Array) -> bool:
-    """Whether a distribution is told better by a logarithmic axis."""
+    """Whether a logarithmic axis shows a distribution better."""
     low, high = _middle(values)
     return float(values.min()) > 0 and high > low * 10**_DECADES
 

@@ -1,4 +1,4 @@
-"""The report of papers: what came out of each claim, its findings as a chart, and the papers' tables."""
+"""The report of papers: the verdict on each claim, its findings as a chart, and the papers' tables."""
 
 from __future__ import annotations
 

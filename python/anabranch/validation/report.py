@@ -153,7 +153,7 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """How many comparisons came out in which way, as a sentence."""
+        """How many comparisons have which outcome, as a sentence."""
         words = Counter(Equivalence(row["verdict"]).word for part in self.parts for row in part.rows)
         total = words.total()
         ways = f"{words['pass']} pass, {words['inconclusive']} are inconclusive and {words['differs']} differ"

@@ -1,4 +1,4 @@
-// A clock that stands still until it is told to go on. Times are milliseconds since the session began.
+// A clock that stands still until a test advances it. Times are milliseconds since the session began.
 
 // Any date will do, but a player of 2016 expects more than a second since 1970.
 const EPOCH = Date.UTC(2019, 2, 18);

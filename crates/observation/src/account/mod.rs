@@ -2,8 +2,8 @@
 //! carried nothing useful.
 //!
 //! The account of a session is a list of spans in the order of time. A host [settles](Account::settle) it before anything changes
-//! that a cause depends on; between two such moments the state of the sender is the same. What a link is busy with is told by
-//! the packets that leave its server, so nothing is computed as a remainder: a moment whose cause is unknown is
+//! that a cause depends on; between two such moments the state of the sender is the same. The packets
+//! that leave a link's server show what it is busy with, so nothing is computed as a remainder: a moment whose cause is unknown is
 //! [`Cause::Unexplained`].
 
 mod cuts;

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Kinds of failures that are reported after the options were read; whoever has more has numbers in the names of functions.
 const MOST_PLACES: usize = 100;
 
-/// What an author is told of a failure: the traceback, if it was an exception, and one sentence.
+/// :What is reported of a failure to the author:: the traceback, if it was an exception, and one sentence.
 pub(crate) type FailureText = (Option<String>, String);
 
 /// What all connections of a server have in common, also after its options were read again.
@@ -46,7 +46,7 @@ impl Service {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The failures that nobody was told of, one for each place.
+    /// The failures that were not reported yet, one for each place.
     pub fn take_failures(&self) -> Vec<FailureText> {
         std::mem::take(&mut self.failures().waiting)
     }
@@ -61,7 +61,7 @@ impl Service {
         failures.known.len() < MOST_PLACES && failures.known.insert(place.to_owned())
     }
 
-    /// Keeps a failure to be told, if it is the first of its place.
+    /// Keeps a failure to be reported, if it is the first of its place.
     fn report(&self, client: SocketAddr, place: &str, message: &str, cause: Option<PyErr>) {
         if !self.is_new(place) {
             return;

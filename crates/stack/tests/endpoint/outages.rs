@@ -1,4 +1,4 @@
-//! An outage of the faster of two paths, of which nothing is told but by what does not come back: it is left soon, and used again soon.
+//! An outage of the faster of two paths, which only missing acknowledgments show: it is left soon, and used again soon.
 
 use crate::common::talk::*;
 use crate::common::{Pair, Path, config};
