@@ -71,7 +71,7 @@ def both(tmp_path: Path) -> Path:
     return file
 
 
-class Silent:
+class NoProgress:
     def begin(self, runs: int, *, kept: int) -> None: ...
 
     def advance(self, finished: Finished) -> None: ...
@@ -114,7 +114,7 @@ def with_testbed(both: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., t
         monkeypatch.setattr(live, "run_loaded", testbed)
         with Store(both.parent / "s", provenance.build()) as opened:
             experiment = sweep.Experiment.of(plan.load(both))
-            made = sweep.sweep(experiment, opened, execute=ByEngine(Threads(2)), progress=Silent())
+            made = sweep.sweep(experiment, opened, execute=ByEngine(Threads(2)), progress=NoProgress())
         return made, testbed
 
     return call
@@ -164,7 +164,7 @@ def test_live_runs_of_a_paper_that_failed_are_made_again_later(both: Path, monke
     testbed = Testbed(lambda _seed, _number: False)
     testbed.notes = ["session 0: this kernel has no congestion control `lia`; it serves with cubic"]
     monkeypatch.setattr(live, "run_loaded", testbed)
-    how: Any = {"execute": ByEngine(Threads(2)), "progress": Silent(), "seeds": 2}
+    how: Any = {"execute": ByEngine(Threads(2)), "progress": NoProgress(), "seeds": 2}
     with Store(both.parent / "s", provenance.build()) as opened:
         with pytest.raises(ToolError, match=r"2 runs in real time failed, the last with: .* control `lia`.*attach"):
             reproduction.measure(paper.load(both.parent), opened, **how)

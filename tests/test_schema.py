@@ -147,10 +147,10 @@ def test_the_command_prints_it_or_writes_it(anabranch: Run, tmp_path: Path, sche
 
 
 def test_every_key_says_what_it_means(schema: dict[str, Any]) -> None:
-    silent = [
+    undocumented = [
         f"{name}.{key}"
         for name, definition in schema["$defs"].items()
         for key, about in definition.get("properties", {}).items()
         if not about.get("description") and key != "kind"
     ]
-    assert not silent
+    assert not undocumented

@@ -65,7 +65,7 @@ def small(tmp_path: Path) -> Path:
     return file
 
 
-class Silent:
+class NoProgress:
     """Counts, and says nothing."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ def swept(file: Path, folder: Path, work: Work = simulate, **options: Any) -> sw
     """A sweep in this process."""
     with Store(folder, provenance.build()) as opened:
         return sweep.sweep(
-            sweep.Experiment.of(plan.load(file)), opened, execute=Threads(2, work), progress=Silent(), **options
+            sweep.Experiment.of(plan.load(file)), opened, execute=Threads(2, work), progress=NoProgress(), **options
         )
 
 
@@ -257,7 +257,7 @@ def test_jobs_and_order_change_nothing(small: Path, tmp_path: Path) -> None:
     experiment = sweep.Experiment.of(plan.load(small))
     with Store(tmp_path / "shards", provenance.build()) as opened:
         for number in (3, 1, 2):
-            sweep.make(experiment, opened, sweep.Shard(number, 3), execute=Threads(1), progress=Silent())
+            sweep.make(experiment, opened, sweep.Shard(number, 3), execute=Threads(1), progress=NoProgress())
     made = swept(small, tmp_path / "shards")
     assert (made.made, made.kept) == (0, 60)
     assert files(tmp_path / "one") == files(tmp_path / "shards")

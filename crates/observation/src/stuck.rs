@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_counts_from_the_last_arrival_or_the_last_event() {
+    fn the_limit_counts_from_the_last_arrival_or_the_last_event() {
         let session = Waiting { last_arrival: at(100), starved: true, cut_off: false };
         assert!(!stuck(159, 0, &[session]) && stuck(160, 0, &[session]));
         assert!(!stuck(179, 120, &[session]) && stuck(180, 120, &[session]));

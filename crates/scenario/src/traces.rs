@@ -15,14 +15,14 @@ use std::collections::BTreeMap;
 /// The version of [`TraceInfo`].
 const SCHEMA: u32 = 1;
 
-/// The quantiles that are told, in percent.
+/// The quantiles that are reported, in percent.
 const PERCENTILES: [u32; 7] = [5, 10, 25, 50, 75, 90, 95];
 
-/// The distances in seconds at which the autocorrelation is told.
+/// The distances in seconds at which the autocorrelation is reported.
 const LAGS: [usize; 3] = [1, 5, 20];
 
 /// A link that sends nothing at first for longer is worth a warning: connections are given up sooner.
-const LONG_SILENCE: Duration = Duration::from_secs(10);
+const LONG_WAIT: Duration = Duration::from_secs(10);
 
 /// A file, and what is known about it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -169,10 +169,9 @@ impl Understood {
         let understood = &reading.understood;
         let table = understood.table.as_ref();
         let column = |column: &Column| ColumnInfo { number: column.number, heading: column.heading.clone() };
-        let silence = reading.recording.first_packet_after();
-        let silence = match silence {
+        let warning = match reading.recording.first_packet_after() {
             None => Some("not a single packet can be sent".to_string()),
-            Some(after) => (after > LONG_SILENCE).then(|| {
+            Some(after) => (after > LONG_WAIT).then(|| {
                 let whole = Duration::from_millis(after.as_millis());
                 format!("nothing can be sent before {}", write_time(whole))
             }),
@@ -191,7 +190,7 @@ impl Understood {
             first_rows: first_rows(&reading.recording.rate, table),
             step_s: table.map(|table| table.step.as_secs_f64()),
             gaps: table.and_then(|table| table.gaps.as_ref()).map(GapInfo::of),
-            warnings: understood.warnings.iter().cloned().chain(silence).collect(),
+            warnings: understood.warnings.iter().cloned().chain(warning).collect(),
         }
     }
 

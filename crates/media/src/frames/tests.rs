@@ -91,7 +91,7 @@ fn offsets_and_times_find_their_picture() {
 }
 
 #[test]
-fn a_tiny_or_silent_video_is_refused_and_a_small_one_is_exact() {
+fn a_tiny_video_or_one_without_a_rate_is_refused_and_a_small_one_is_exact() {
     let frame_rate = FrameRate::from_fps(30).unwrap();
     let make = |size, bps| {
         let rate = Bandwidth::from_bps(bps);

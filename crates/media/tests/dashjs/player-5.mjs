@@ -24,7 +24,7 @@ const silent = () => ({
     getLogger: () => ({ fatal: report, error: report, warn() {}, info() {}, debug() {} }),
 });
 
-// dash.js 5 catches its rules' exceptions; here they must not pass for silence.
+// dash.js 5 catches its rules' exceptions; here they must not pass for a rule without a request.
 function report(error) {
     throw error instanceof Error ? error : new Error(String(error));
 }

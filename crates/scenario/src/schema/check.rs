@@ -59,7 +59,7 @@ pub(super) fn check(scenario: &mut Scenario, checker: &mut Checker<'_>) -> Resul
     }
     check_rates(scenario, checker)?;
     warn_of_times(scenario, checker);
-    warn_of_silence(scenario, checker);
+    warn_of_empty_traces(scenario, checker);
     check_changes(scenario, checker)
 }
 
@@ -131,8 +131,8 @@ fn warn_of_times(scenario: &Scenario, checker: &mut Checker<'_>) {
     }
 }
 
-/// Warns of traces that let nothing through before the run ends. Where the beginning is drawn, nobody knows yet.
-fn warn_of_silence(scenario: &Scenario, checker: &mut Checker<'_>) {
+/// Warns of traces that let nothing through before the run ends. Where the beginning is drawn, that is not known yet.
+fn warn_of_empty_traces(scenario: &Scenario, checker: &mut Checker<'_>) {
     let shared = scenario.trace_offset == Offset::Random;
     let mut warn = |steps: [&str; 2], begin: Duration, up: Option<&DirectionSpec>, down: Option<&DirectionSpec>| {
         let rates = [("up", up), ("down", down)].map(|(key, direction)| (key, direction.and_then(|d| d.rate.as_ref())));
@@ -141,7 +141,7 @@ fn warn_of_silence(scenario: &Scenario, checker: &mut Checker<'_>) {
         for (key, rate) in rates.into_iter().skip(usize::from(same)) {
             let Some(Rate::Trace(trace)) = rate else { continue };
             let Some(left) = (scenario.duration > begin).then(|| scenario.duration - begin) else { continue };
-            let first = match trace.silence(shared) {
+            let first = match trace.first_packet(shared) {
                 Some(Some(first)) if first >= left => format!("the first one passes after {}", write_time(first)),
                 Some(None) => "none ever passes".to_string(),
                 Some(Some(_)) | None => continue,

@@ -352,7 +352,7 @@ impl Talk {
     }
 
     /// The endpoint sends nothing until `ms`.
-    pub fn silence_until(&mut self, ms: u64) {
+    pub fn sends_nothing_until(&mut self, ms: u64) {
         while let Some(due) = self.end.poll_timeout().filter(|due| *due < at(ms)) {
             self.now = self.now.max(due.as_nanos().div_ceil(1_000_000));
             self.end.handle_timeout(due.max(at(self.now)));

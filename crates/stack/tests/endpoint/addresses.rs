@@ -43,7 +43,7 @@ fn an_address_is_announced_with_its_proof_and_again_until_it_is_echoed() {
     for due in [240, 680, 1560] {
         assert_eq!(talk.emitted_at(due), ["0 ACK 1 ack 1 data-ack 0 add(3, 10.1.0.2)"]);
     }
-    talk.silence_until(1_000_000);
+    talk.sends_nothing_until(1_000_000);
 
     let mut talk = Talk::served(two_paths());
     talk.end.announce_address(at(20), 3, OTHER, Some(8080));
@@ -53,7 +53,7 @@ fn an_address_is_announced_with_its_proof_and_again_until_it_is_echoed() {
     talk.deliver(0, peer(1, 1).data_ack(0).option(echo(None)));
     assert_eq!(talk.emitted_at(240).len(), 1);
     talk.deliver(0, peer(1, 1).data_ack(0).option(echo(Some(8080))));
-    talk.silence_until(1_000_000);
+    talk.sends_nothing_until(1_000_000);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn an_address_without_the_right_proof_is_ignored() {
         talk.deliver(0, peer(1, 1).data_ack(0).option(option));
         assert_eq!(talk.emitted(), NOTHING);
     }
-    talk.silence_until(100_000);
+    talk.sends_nothing_until(100_000);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_withdrawn_address_is_left_until_it_is_advertised_again() {
     let gone = MptcpOption::RemoveAddress(RemovedAddresses::new(&[2]).unwrap());
     talk.deliver(0, peer(1, 1).data_ack(0).option(gone));
     assert_eq!((talk.end.views().len(), talk.emitted().len()), (1, 0));
-    talk.silence_until(100_000);
+    talk.sends_nothing_until(100_000);
     talk.deliver(0, peer(1, 1).data_ack(0).option(add_address(2, None)));
     assert_eq!(talk.emitted(), ["1 SYN 0 join-syn(1)", "0 ACK 1 ack 1 data-ack 0 add-echo(2)"]);
 }
@@ -139,7 +139,7 @@ fn a_withdrawn_address_is_no_longer_advertised_and_its_removal_is_sent_four_time
     for due in [240, 680, 1560] {
         assert_eq!(talk.emitted_at(due), gone);
     }
-    talk.silence_until(100_000);
+    talk.sends_nothing_until(100_000);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn an_address_that_comes_back_is_no_longer_withdrawn() {
     assert_eq!(talk.emitted(), ["0 ACK 1 ack 1 data-ack 0 remove([1])"]);
     talk.end.handle_path_change(at(40), PathId(1), true);
     assert_eq!(talk.emitted(), ["1 SYN 0 join-syn(1)"]);
-    talk.silence_until(1_040);
+    talk.sends_nothing_until(1_040);
 }
 
 #[test]

@@ -27,14 +27,14 @@ fn ten_segments_leave_at_once_and_two_for_each_that_is_acknowledged() {
     let mut talk = served();
     talk.end.write(1_000_000);
     assert_eq!(talk.emitted(), full(0, 10));
-    talk.silence_until(39);
+    talk.sends_nothing_until(39);
     talk.wait_until(40);
     for pair in 1..=5 {
         let acked = 2 * pair * 1428;
         talk.deliver(0, peer(1, 1 + acked).data_ack(acked).echo(20));
         assert_eq!(talk.emitted(), full(10 + 4 * (pair - 1), 4));
     }
-    talk.silence_until(59);
+    talk.sends_nothing_until(59);
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn a_data_fin_that_is_not_acknowledged_is_retransmitted() {
     assert_eq!(talk.emitted_at(20 + 440), ["0 ACK 1 ack 1 0@0+1 fin data-ack 0"]);
     assert_eq!(talk.emitted_at(460 + 880), ["0 ACK 1 ack 1 0@0+1 fin data-ack 0"]);
     talk.deliver(0, peer(1, 1).data_ack(1));
-    talk.silence_until(100_000);
+    talk.sends_nothing_until(100_000);
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn a_lost_tail_is_probed_and_repaired() {
     assert_eq!(talk.emitted_at(40 + 220), full(2, 1));
     talk.wait_until(280);
     talk.deliver(0, peer(1, 1 + 3 * 1428).data_ack(3 * 1428).echo(260));
-    talk.silence_until(100_000);
+    talk.sends_nothing_until(100_000);
 }
 
 #[test]
@@ -383,7 +383,7 @@ fn a_hole_is_repaired_when_three_packets_behind_it_arrived() {
     talk.deliver(0, peer(1, 1 + 10 * 1428).data_ack(10 * 1428).echo(40));
     // The window is at its threshold of 5, and the six packets that this acknowledgment delivered make it grow by one.
     assert_eq!(talk.end.views()[0].cwnd.floor(), 6);
-    talk.silence_until(100_000);
+    talk.sends_nothing_until(100_000);
 }
 
 #[test]

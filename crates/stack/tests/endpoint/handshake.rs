@@ -71,7 +71,7 @@ fn a_client_joins_with_proofs() {
     assert_eq!(talk.emitted_at(3_060), ["1 ACK 1 ack 1 join-ack"]);
     talk.deliver(1, peer(1, 1).data_ack(1000));
     assert_eq!(talk.emitted(), NOTHING, "the fourth segment is the last of the handshake");
-    talk.silence_until(10_000);
+    talk.sends_nothing_until(10_000);
 }
 
 #[test]
@@ -98,11 +98,11 @@ fn a_server_answers_and_takes_the_first_data_with_the_keys() {
     talk.deliver(0, peer(1, 1).option(keys));
     assert_eq!(talk.emitted(), NOTHING, "the acknowledgment of the client's first data brings DSS");
     assert!(talk.end.is_multipath());
-    talk.silence_until(4_000);
+    talk.sends_nothing_until(4_000);
     let placed = talk.deliver(0, peer(1, 1).payload(300).option(capable(Some(PEER_KEY), Some(OUR_KEY), Some(300))));
     assert_eq!(placed.map(|p| (p.stream_offset, p.len)), Some((0, 300)));
     assert_eq!(talk.emitted(), ["0 ACK 1 ack 301 data-ack 300"]);
-    talk.silence_until(100_000);
+    talk.sends_nothing_until(100_000);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_syn_is_retransmitted_with_doubling_pauses_and_then_given_up() {
     for due in [7, 15, 31, 63] {
         assert_eq!(talk.emitted_at(due * 1000), ["0 SYN 0"]);
     }
-    talk.silence_until(200_000);
+    talk.sends_nothing_until(200_000);
     assert!(talk.end.is_closed());
 }
 
@@ -243,7 +243,7 @@ fn a_server_without_multipath_gets_plain_tcp() {
     assert_eq!(talk.emitted(), ["0 ACK 1+1448 ack 1"]);
     talk.deliver(0, peer(1, 1449));
     assert_eq!((talk.end.acked(), talk.end.is_multipath()), (1_448, false));
-    talk.silence_until(100_000);
+    talk.sends_nothing_until(100_000);
 }
 
 #[test]

@@ -134,9 +134,9 @@ fn abort(net: &mut Pair, draw: &mut Seeded) -> Result<(), String> {
     end.abort(now);
     net.run_until(now + Duration::from_secs(10), |_| false);
     let (one, other) = (&net.client, net.server.as_ref());
-    let silent = |end: &anabranch_stack::Connection| end.is_over() && end.poll_timeout().is_none();
+    let ended = |end: &anabranch_stack::Connection| end.is_over() && end.poll_timeout().is_none();
     let aborted = if client_aborts { Some(one) } else { other };
-    match aborted.filter(|end| !silent(end)) {
+    match aborted.filter(|end| !ended(end)) {
         Some(end) => Err(format!("it aborted, but goes on: {end:?}")),
         None => Ok(()),
     }

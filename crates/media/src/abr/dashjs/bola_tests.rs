@@ -92,7 +92,7 @@ fn starting_up_it_follows_the_throughput_until_a_media_segment_is_buffered() {
 }
 
 #[test]
-fn without_a_throughput_2_x_is_always_silent_and_5_only_while_starting_up() {
+fn without_a_throughput_2_x_never_makes_a_request_and_5_does_after_the_startup() {
     let ladder = rates();
     let unknown = Sustainable { known: false, representation: 0 };
     for (generation, speaks) in [(Generation::V2, false), (Generation::V5, true)] {

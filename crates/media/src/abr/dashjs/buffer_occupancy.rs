@@ -1,6 +1,6 @@
 //! BufferOccupancyRule of dash.js 2.0 to 2.4: the highest representation while the buffer is rich.
 //!
-//! level - target > 20 s  ->  the highest representation, strongly; silent for 10 s after an abandoned request
+//! level - target > 20 s  ->  the highest representation, strongly; no request for 10 s after an abandoned request
 //!
 //! dash.js 2.2.0, rules/abr/BufferOccupancyRule.js. The rule also means to wait half a media segment after a switch,
 //! but it never notes when it switched, so it never waits.

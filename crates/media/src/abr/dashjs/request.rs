@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_strong_request_silences_the_others() {
+    fn a_strong_request_excludes_the_others() {
         let all = [Request::new("a", 1), Request::strong("b", 5), Request::strong("c", 3), Request::new("d", 9)];
         assert_eq!(lowest(&all).map(|r| r.rule), Some("c"));
         assert_eq!(highest(&all).map(|r| r.rule), Some("b"));

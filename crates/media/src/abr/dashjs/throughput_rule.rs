@@ -4,10 +4,10 @@
 //!              first) of the last media segment, taken when a decision is due, left out if it equals the one before
 //! 2.6 to 2.9:  0.9 * average of `throughput_history.rs`, with the latency's share taken off
 //! 5.x:         0.9 * average of `ewma.rs`
-//! Silent while the buffer is not loaded (unless live) and for 10 s after an abandoned request.
+//! No request while the buffer is not loaded (unless live) and for 10 s after an abandoned request.
 //!
 //! dash.js 2.2.0, 2.9.3, 5.2.1, rules/abr/ThroughputRule.js. In 2.0 to 2.4 the rule reads the last HTTP request, and is
-//! silent if that was for an initialisation segment: right after a switch it does not decide. Its array of samples
+//! no request if that was for an initialisation segment: right after a switch it does not decide. Its array of samples
 //! is shortened by one per decision, so that at most four are in it and three count.
 
 use super::super::view::{BufferState, Download, View};
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_silent_without_an_average_and_2_9_minds_the_latency() {
+    fn it_makes_no_request_without_an_average_and_2_9_minds_the_latency() {
         let ladder = ladder(&RATES);
         let view = View { buffer_state: Some(Loaded), ..view(&ladder) };
         assert_eq!(request_2_9(&view, false, None, None), None);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn two_two_is_silent_after_an_initialisation_segment() {
+    fn two_two_makes_no_request_after_an_initialisation_segment() {
         let ladder = ladder(&RATES);
         let downloads = [timed(0, 500, 1_500, 125_000)];
         let view = View { buffer_state: Some(Loaded), downloads: &downloads, ..view(&ladder) };
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn two_two_samples_even_while_it_is_silent() {
+    fn two_two_samples_even_while_it_makes_no_request() {
         let ladder = ladder(&RATES);
         let mut rule = ThroughputRule22::default();
         let (slow, fast) = ([timed(0, 0, 1_000, 12_500)], [timed(0, 0, 1_000, 125_000)]);

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_initialisation_segment_silences_the_throughput() {
+    fn after_an_initialisation_segment_the_throughput_makes_no_request() {
         let ladder = rates();
         let downloads = [timed(0, 0, 1_000, 187_500)];
         let at = View { buffer_state: Some(BufferState::Loaded), downloads: &downloads, ..view(&ladder) };

@@ -63,7 +63,7 @@ fn the_lowest_request_wins_within_the_limit() {
 }
 
 #[test]
-fn an_empty_buffer_asks_for_the_lowest_and_a_seek_silences_it() {
+fn an_empty_buffer_asks_for_the_lowest_and_not_after_a_seek() {
     let ladder = rates();
     let mut rule = fast();
     rule.decide(&loaded(&ladder, 12));
@@ -112,7 +112,7 @@ fn dropped_pictures_hold_it_down() {
 }
 
 #[test]
-fn after_an_abandoned_request_it_only_goes_up_and_the_throughput_is_silent() {
+fn after_an_abandoned_request_it_only_goes_up_without_the_throughput() {
     let ladder = rates();
     let mut rule = fast();
     let at = View { current: 3, ..loaded(&ladder, 12) };

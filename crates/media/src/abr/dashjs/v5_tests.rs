@@ -91,7 +91,7 @@ fn bola_decides_from_twelve_seconds_on_whatever_the_stable_buffer() {
 }
 
 #[test]
-fn after_an_abandoned_request_it_only_goes_down_and_the_throughput_is_silent() {
+fn after_an_abandoned_request_it_only_goes_down_without_the_throughput() {
     let ladder = rates();
     let mut rule = fast(AbrOptions::default());
     let at = View { current: 3, ..loaded(&ladder, 12) };

@@ -59,9 +59,9 @@ impl Mpd {
         if representations.is_empty() {
             representations = set.representations.iter().collect();
         }
-        if let Some(silent) = representations.iter().find(|r| r.bandwidth == 0) {
+        if let Some(empty) = representations.iter().find(|r| r.bandwidth == 0) {
             let message = "a representation's bandwidth is 0: its rate must be known, so give it in bit/s";
-            return Err(self.source.error(&silent.spot, message).into());
+            return Err(self.source.error(&empty.spot, message).into());
         }
         representations.sort_by_key(|r| r.bandwidth);
         drop_equals(&mut representations, remarks);

@@ -160,7 +160,7 @@ impl Trace {
     }
 
     /// When the first packet passes, if one ever does; `None` where the beginning is yet to be drawn, or the file to be read.
-    pub(in super::super) fn silence(&self, shared: bool) -> Option<Option<Duration>> {
+    pub(in super::super) fn first_packet(&self, shared: bool) -> Option<Option<Duration>> {
         let recorded = self.recorded.as_ref().filter(|_| !self.begins_anywhere(shared))?;
         Some(recorded.first_packet)
     }
