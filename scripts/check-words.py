@@ -113,7 +113,7 @@ class Rules:
 def _allowed(entry: dict[str, Any], denied: dict[str, Denied]) -> Allowed:
     words = frozenset(entry.get("words", ()))
     if unknown := words - denied.keys():
-        raise ValueError(f"the exception {entry} is for {sorted(unknown)}, which nobody denies")
+        raise ValueError(f"the exception {entry} is for {sorted(unknown)}, which are not denied")
     if not entry.keys() & {"files", "near"}:
         raise ValueError(f"the exception {entry} would allow its words everywhere: expected `files` or `near`")
     near = re.compile(entry["near"]) if "near" in entry else None

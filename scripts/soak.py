@@ -527,7 +527,7 @@ def main() -> None:
     parser.add_argument("--samples", type=Path, default=Path("soak.jsonl"), help="where the samples go (soak.jsonl)")
     parser.add_argument("--large-packets", action="store_true", help="links carry packets of up to 64 kB")
     arguments = parser.parse_args()
-    # Whoever ends this program early leaves no namespace behind.
+    # An early end of this program leaves no namespace behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="anabranch-soak-") as directory:
         wrong = soak(arguments.minutes, arguments.seed, arguments.samples, Path(directory), arguments.large_packets)

@@ -78,7 +78,7 @@ def test_an_exception_for_a_file_holds_in_that_file_and_for_its_words() -> None:
     ("exception", "complaint"),
     [
         ('reason = "r"\nwords = ["cell"]', "everywhere"),
-        ('reason = "r"\nwords = ["sell"]\nnear = "x"', "nobody denies"),
+        ('reason = "r"\nwords = ["sell"]\nnear = "x"', "are not denied"),
     ],
 )
 def test_an_exception_without_bounds_or_for_nothing_is_refused(exception: str, complaint: str) -> None:

@@ -5,7 +5,7 @@ use anabranch_units::PathId;
 use serde::Serialize;
 
 /// What changed in a step of a connection. A host that keeps a table of events compares the connection with what it was before;
-/// nobody else pays for it.
+/// others do not pay for it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostEvent {

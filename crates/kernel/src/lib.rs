@@ -4,7 +4,7 @@
 //! `bpf/law.h` has the laws of `anabranch-stack` in fixed point. It is compiled into the programs and into a test on the host, which
 //! replays traces of acknowledgments and losses beside the controls of `anabranch-stack`.
 //!
-//! The kernel keeps loss detection, recovery, pacing and the scheduler, which a stock kernel does not let anybody replace.
+//! The kernel keeps loss detection, recovery, pacing and the scheduler, which cannot be replaced in a stock kernel.
 //!
 //! - [`Control`]: the laws by name;
 //! - [`checks`]: what the machine must provide, and what is missing;

@@ -54,7 +54,7 @@ pub(crate) type End = (IpAddr, u16);
 pub(crate) struct PathManager {
     socket: OwnedFd,
     family: u16,
-    /// While somebody receives events, the kernel leaves the acceptance of joins to user space, and accepts them.
+    /// While a program receives events, the kernel leaves the acceptance of joins to user space, and accepts them.
     events: OwnedFd,
 }
 

@@ -120,7 +120,7 @@ impl PathUse {
             });
             done.extend(connection.decide(now, &subflows));
         }
-        // A subflow that has just closed is nobody's fault.
+        // A subflow that has just closed is no fault.
         done.retain(|decision| self.carry_out(decision).is_ok());
         Ok(done)
     }

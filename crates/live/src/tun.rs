@@ -118,7 +118,7 @@ impl Tun {
         self.file.try_clone()
     }
 
-    /// Whether the interface exists: somebody may have deleted it.
+    /// Whether the interface exists: it may have been deleted.
     #[cfg(feature = "serve")]
     pub(crate) fn is_attached(&self) -> bool {
         let asked = InterfaceRequest { name: [0; MAX_NAME_LEN + 1], flags: 0, rest: [0; 22] };
@@ -140,7 +140,7 @@ impl Tun {
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         loop {
             let read = if self.offloads {
-                // Checksums are complete, and nothing is larger than the MTU, because nobody said (TUNSETOFFLOAD) that it might be.
+                // Checksums are complete, and nothing is larger than the MTU, because nothing (TUNSETOFFLOAD) allows that.
                 let mut header = COMPLETE;
                 let mut parts = [IoSliceMut::new(&mut header), IoSliceMut::new(buffer)];
                 rustix::io::readv(&self.file, &mut parts).map(|len| len.saturating_sub(COMPLETE.len()))

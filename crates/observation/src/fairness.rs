@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Jain's index over the viewers of DASH videos: 1 if all fared alike, 1/n if one had everything.
 ///
 /// The index is defined for shares, which are not negative: null where one of them is, as a linear QoE may be, or where
-/// nobody had anything. What viewers saw has no index if one of them was not observed.
+/// all had nothing. What viewers saw has no index if one of them was not observed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fairness {

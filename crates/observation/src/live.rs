@@ -34,11 +34,11 @@ pub struct LiveFacts {
     /// How long the decisions of algorithms in Python took. Absent where none decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision_latency_us: Option<DecisionLatency>,
-    /// What the kernel of the first session's client counted of Multipath TCP, by name, without what is zero. Absent where nobody
-    /// read the counters.
+    /// What the kernel of the first session's client counted of Multipath TCP, by name, without what is zero. Absent where they were not
+    /// read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_counters: Option<BTreeMap<String, u64>>,
-    /// Bytes that each device of the first session's client received. Absent where nobody read the counters.
+    /// Bytes that each device of the first session's client received. Absent where the counters were not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_received_bytes: Option<BTreeMap<String, u64>>,
 }

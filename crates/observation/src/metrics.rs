@@ -51,7 +51,7 @@ pub enum Engine {
     Live,
 }
 
-/// The numbers of a run; `run --json`. What nobody observes is none here and null in JSON, never zero.
+/// The numbers of a run; `run --json`. What is not observed is none here and null in JSON, never zero.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Metrics {
@@ -86,7 +86,7 @@ pub struct Metrics {
     pub live: Option<LiveFacts>,
 }
 
-/// The JSON Schema of the contract. What is not required is null or absent where nobody observed it, and so is every key of
+/// The JSON Schema of the contract. What is not required is null or absent where it was not observed, and so is every key of
 /// an object that is marked `x-observable`.
 pub fn json_schema() -> Schema {
     schema_for!(Metrics)

@@ -1,6 +1,6 @@
 //! Whose events reach the metrics of a session.
 
-/// Whose events reach the metrics of a session. What only somebody else knows is not observed: `None` in the reports, null
+/// Whose events reach the metrics of a session. What others alone know is not observed: `None` in the reports, null
 /// in JSON, and never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observed {

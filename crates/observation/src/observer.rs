@@ -1,4 +1,4 @@
-//! What one session says, folded into metrics while it is said, and stored only where somebody asked for it.
+//! What one session says, folded into metrics while it is said, and stored only where that was asked for.
 
 use crate::account::{Account, Written};
 use crate::folds::{
@@ -362,7 +362,7 @@ impl Observer {
         self.rows.is_some()
     }
 
-    /// Whether anybody keeps the buffer levels of the player: the recording, which has the first sessions, or the table of events.
+    /// Whether the buffer levels of the player are kept: by the recording, which has the first sessions, or by the table of events.
     pub fn keeps_buffer_levels(&self) -> bool {
         self.recorder.is_some() || self.rows.is_some()
     }

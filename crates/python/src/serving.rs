@@ -133,7 +133,7 @@ pub struct Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         let serving = self.serving.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        // Whoever drops it has the interpreter, which the server's thread may need to end.
+        // The thread that drops it has the interpreter, which the server's thread may need to end.
         Python::attach(|py| py.detach(|| drop(serving)));
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 /// A part by name, with its options: `{ name = "cubic", constants = "rfc9438" }`, or the name alone.
 ///
-/// A part that is no line of a registry comes from outside: from a host, which makes it by its trait `E`. Whoever checks a choice
-/// attaches that host, so that whoever carries the choice out needs no other way to it.
+/// A part that is no line of a registry comes from outside: from a host, which makes it by its trait `E`. What checks a choice
+/// attaches that host, so that what carries the choice out needs no other way to it.
 pub struct Choice<E: ?Sized> {
     /// Its name in the registry, or one that the host knows.
     pub name: String,
@@ -53,7 +53,7 @@ impl<E: ?Sized> fmt::Debug for Choice<E> {
     }
 }
 
-/// Choices are equal if they say the same, whoever carries them out.
+/// Choices are equal if they say the same, whatever carries them out.
 impl<E: ?Sized> PartialEq for Choice<E> {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.options == other.options

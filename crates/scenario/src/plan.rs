@@ -98,7 +98,7 @@ impl Planner<'_> {
         }
     }
 
-    /// When somebody begins: at any nanosecond of the spread after the start.
+    /// When a session begins: at any nanosecond of the spread after the start.
     fn begin(&self, name: &str, start: Duration, spread: Duration) -> Instant {
         let mut draws = Streams::new(self.seed, name).stream("start");
         Instant::ZERO + start + Duration::from_nanos(draws.random_range(0..=spread.as_nanos()))

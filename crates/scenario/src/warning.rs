@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Something legal but odd: the scenario runs, and whoever wrote it should know. Shown by the command line on standard error,
+/// Something legal that is probably a mistake: the scenario runs, and its author should know. Shown by the command line on standard error,
 /// as a Python warning, and kept in `run.json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {

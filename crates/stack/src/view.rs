@@ -308,7 +308,7 @@ pub struct ConnectionView {
     /// The application's hints.
     pub hints: Hints,
     /// When the buffer of the viewer who gets this data will be empty if nothing more arrives, by an estimate of the server; `None` where
-    /// nobody estimates it.
+    /// it is not estimated.
     pub buffered_until: Option<Instant>,
 }
 
@@ -318,7 +318,7 @@ impl ConnectionView {
         self.window_end.saturating_sub(self.next)
     }
 
-    /// Playing time that the viewer has buffered, if anybody estimates it; see [`ConnectionView::buffered_until`].
+    /// Playing time that the viewer has buffered, if it is estimated; see [`ConnectionView::buffered_until`].
     pub fn buffer(&self) -> Option<Duration> {
         self.buffered_until.map(|until| until.since(self.now))
     }

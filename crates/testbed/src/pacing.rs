@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Folders within the content's that are looked into for MPDs.
 const DEPTH: usize = 4;
 /// No viewer has got this number yet.
-const NOBODY: usize = usize::MAX;
+const UNKNOWN: usize = usize::MAX;
 
 /// A connection: the number of its listener, and its id there.
 pub(crate) type End = (usize, ConnectionId);
@@ -61,7 +61,7 @@ impl Pacing {
     }
 
     fn open_of_viewer(&self, end: End, now: Instant, viewer: &FlowViewer) -> Paced {
-        let known = Some(viewer.number.load(Ordering::Relaxed)).filter(|number| *number != NOBODY);
+        let known = Some(viewer.number.load(Ordering::Relaxed)).filter(|number| *number != UNKNOWN);
         let (connection, number) = self.lock().pacer.open_of_viewer(now, viewer.video.clone(), known);
         viewer.number.store(number, Ordering::Relaxed);
         self.note(end, connection)
@@ -119,7 +119,7 @@ impl FlowViewer {
             Content::Dash(video) => Some(video.clone()),
             _ => None,
         };
-        FlowViewer { video, number: AtomicUsize::new(NOBODY) }
+        FlowViewer { video, number: AtomicUsize::new(UNKNOWN) }
     }
 }
 

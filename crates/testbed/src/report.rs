@@ -1,4 +1,4 @@
-//! What a run in the testbed found, as the simulator's metrics. What nobody could observe is none, not zero.
+//! What a run in the testbed found, as the simulator's metrics. What could not be observed is none, not zero.
 
 use crate::error::TestbedError;
 use crate::options::{ClientKind, Options, ServerKind};

@@ -135,7 +135,7 @@ fn a_program_in_the_clients_namespace_is_served_and_nothing_is_left() {
         assert_eq!(fetch("bytes/100000").stdout.len(), 100_000);
         let outcome = testbed.finish(Ended::Finished).expect("an outcome");
         assert!(first(&outcome).bytes > 100_000, "{}", outcome.metrics.to_json(None));
-        assert!(first(&outcome).viewer.is_none(), "curl shows nobody anything");
+        assert!(first(&outcome).viewer.is_none(), "curl shows no picture");
         assert_eq!(facts(&outcome).connections, 2);
         assert!(!std::path::Path::new("/run/netns").join(&namespace).exists(), "namespaces vanish");
         let captured = content.join("wifi.pcapng").metadata().expect("a capture").len();

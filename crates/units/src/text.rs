@@ -152,7 +152,7 @@ impl Kind {
             return Problem { nearest, ..self.problem(format!("`{unit}` in `{text}` is no unit that fits here")) };
         }
         let names = || self.units.iter().chain(self.also).map(|(name, _)| *name);
-        // "Mbps" is nobody's typing error, but everybody's habit.
+        // "Mbps" is no typing error, but a common habit.
         let habitual = unit.replace("bps", "b/s");
         let exact = names().find(|name| name.eq_ignore_ascii_case(&habitual)).map(str::to_string);
         let nearest = exact.or_else(|| nearest(&habitual, names()));

@@ -102,7 +102,7 @@ pub fn encode(
 }
 
 /// Writes a segment as [`encode`] does, but leaves its TCP checksum to the kernel or the interface: the field has the sum of the
-/// pseudo-header, to which whoever completes it adds the rest. Returns the length of the headers and the packet's.
+/// pseudo-header, to which what completes it adds the rest. Returns the length of the headers and the packet's.
 ///
 /// # Errors
 /// See [`EncodeError`]; then the buffer's content is undefined and `payload` was not called.

@@ -13,7 +13,7 @@ const FRAGMENTATION_NEEDED: [u8; 2] = [3, 4];
 /// "Packet too big".
 const PACKET_TOO_BIG: [u8; 2] = [2, 0];
 
-/// A report about a TCP segment that this host sent, with what it quotes of the segment's packet. Anybody can send one: whoever acts on
+/// A report about a TCP segment that this host sent, with what it quotes of the segment's packet. Any host can send one: who acts on
 /// it compares it with what was sent (RFC 5927).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooBigReport {

@@ -103,7 +103,7 @@ class MediaSegmentReport(Record):
     """Bits of the body over that time."""
     reorder_wait_s: float | None
     """How long the bytes of its response waited in reassembly for earlier ones: the mean over the bytes, those
-    that came in order included. Null if nobody saw the receiver.
+    that came in order included. Null if the receiver was not observed.
     """
     reorder_wait_across_s: float | None
     """The part of it in which only bytes of other subflows were missing; the rest is what repairs of losses
@@ -486,7 +486,7 @@ class SessionMetrics(Record):
 class Fairness(Record):
     """Jain's index over the viewers of DASH videos: 1 if all fared alike, 1/n if one had everything. The index
     is defined for shares, which are not negative: null where one of them is, as a linear QoE may be, or where
-    nobody had anything. What viewers saw has no index if one of them was not observed.
+    all had nothing. What viewers saw has no index if one of them was not observed.
     """
 
     viewers: int
@@ -626,10 +626,10 @@ class LiveFacts(Record):
     """How long the decisions of algorithms in Python took. Absent where none decided."""
     client_counters: dict[str, int] | None
     """What the kernel of the first session's client counted of Multipath TCP, by name, without what is zero.
-    Absent where nobody read the counters.
+    Absent where they were not read.
     """
     client_received_bytes: dict[str, int] | None
-    """Bytes that each device of the first session's client received. Absent where nobody read the counters."""
+    """Bytes that each device of the first session's client received. Absent where the counters were not read."""
 
     if TYPE_CHECKING:
 
@@ -655,7 +655,7 @@ class LiveFacts(Record):
 
 
 class Metrics(Record):
-    """The numbers of a run; `run --json`. What nobody observes is none here and null in JSON, never zero."""
+    """The numbers of a run; `run --json`. What is not observed is none here and null in JSON, never zero."""
 
     schema: int
     """The version of this contract."""

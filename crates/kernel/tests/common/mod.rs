@@ -102,7 +102,7 @@ impl Drop for Place {
     }
 }
 
-/// Our programs and maps in the kernel, whoever has them.
+/// Our programs and maps in the kernel, of any process.
 fn kernel_objects() -> Vec<String> {
     let programs = ProgInfoIter::default().map(|program| program.name.to_string_lossy().into_owned());
     let maps = MapInfoIter::default().map(|map| map.name.to_string_lossy().into_owned());

@@ -121,7 +121,7 @@ pub(super) struct StreamStats {
     acked: AtomicU64,
     /// The cap of the connection's rate, bit/s; zero without one.
     pace_bps: AtomicU64,
-    /// Number of records that wait. Without a log it stays zero, and nobody takes the lock.
+    /// Number of records that wait. Without a log it stays zero, and the lock is not taken.
     waiting: AtomicUsize,
     records: Mutex<Waiting>,
 }
@@ -597,7 +597,7 @@ mod tests {
         stats.flushed();
         drop(Pending::of_connection(&client));
         stats.close();
-        // Nobody is left to acknowledge this one.
+        // No client is left to acknowledge this one.
         response(&client, 30);
         let mut lines = file.lines(3);
         lines.sort_by_key(|line| line["sent_bytes"].as_u64());
@@ -651,7 +651,7 @@ mod tests {
         std::fs::rename(&file.0, &earlier).expect("renamed");
         let log = file.1.changed(&file.1.options).expect("opened");
         drop(Pending::of_connection(&client));
-        // Also for whoever has the log from before.
+        // Also for what has the log from before.
         drop(Pending::of_connection(&Client { log: Some(log), ..client }));
         assert_eq!(file.lines(2).len(), 2);
         assert_eq!(std::fs::read_to_string(&earlier).expect("a file").lines().count(), 1);

@@ -28,7 +28,7 @@ const BATCH: usize = 64;
 const LINGER: Duration = Duration::from_millis(300);
 /// Interval of the published status, and the longest sleep of the loop.
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);
-/// How old the list of open subflows may be. Whoever connected since then is not reset after a crash.
+/// How old the list of open subflows may be. A client that connected since then is not reset after a crash.
 const STATE_EVERY: Duration = Duration::from_millis(100);
 
 /// What the loop should do.

@@ -20,12 +20,12 @@ impl Meter {
         Held { bytes: vec![0; len], len, meter: self.clone() }
     }
 
-    /// Somebody holds more bytes.
+    /// More bytes are held.
     pub(super) fn add(&self, bytes: usize) {
         self.0.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Somebody holds fewer bytes.
+    /// Fewer bytes are held.
     pub(super) fn remove(&self, bytes: usize) {
         self.0.fetch_sub(bytes as u64, Ordering::Relaxed);
     }

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// Whoever connects here has this long for a request.
+/// A client has this long for a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// After an error of the operating system's, such as too many open files, the next connection is tried after this long.
 const RETRY: Duration = Duration::from_millis(100);
@@ -63,7 +63,7 @@ impl Shown {
     }
 }
 
-/// Answers requests for the page as long as somebody polls it.
+/// Answers requests for the page as long as it is polled.
 pub(super) async fn show(listener: TcpListener, shown: Arc<Shown>) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {

@@ -63,7 +63,7 @@ pub struct Options {
     pub congestion_control: Choice,
     /// Which subflows may carry new data.
     pub path_policy: Choice,
-    /// Paces responses of [`Content::Root`] to viewers of DASH; `None`: nobody does.
+    /// Paces responses of [`Content::Root`] to viewers of DASH; `None`: they are not paced.
     pub response_pacing: Option<Arc<dyn ResponsePacer>>,
     /// Limits against overload and attacks.
     pub limits: Limits,
@@ -134,7 +134,7 @@ impl Options {
         });
         let mut config = Config::new(Protocol::Mptcp, paths.collect());
         config.local_port = self.port;
-        // Nobody knows what is behind the machine's own interfaces.
+        // What is behind the machine's own interfaces is not known.
         config.mtu_discovery = true;
         config.withheld_interval = self.test_acknowledgments.then_some(WITHHELD_INTERVAL);
         config.transport.scheduler = self.scheduler.clone();

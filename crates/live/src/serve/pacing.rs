@@ -78,7 +78,7 @@ pub struct BegunResponse {
 pub struct Caps {
     /// That of the connection; `None`: no limit.
     pub own: Option<Bandwidth>,
-    /// When the buffer of the connection's viewer will be empty if nothing more arrives; `None` where nobody estimates it.
+    /// When the buffer of the connection's viewer will be empty if nothing more arrives; `None` where it is not estimated.
     pub buffered_until: Option<Instant>,
     /// Connections whose caps are others than before.
     pub changed: Vec<usize>,
@@ -188,7 +188,7 @@ impl Announcements {
         if self.any.swap(false, Ordering::Acquire) { take(&mut *lock(&self.list)) } else { Vec::new() }
     }
 
-    /// Whether the MPD is wanted. Then it must be passed to [`Announcements::learn`]; until then it is wanted of nobody else.
+    /// Whether the MPD is wanted. Then it must be passed to [`Announcements::learn`]; until then it is wanted once only.
     pub(super) fn wants(&self, path: &str, version: &str) -> bool {
         !self.pacing.pacer.knows(path, version) && lock(&self.pacing.reading).insert(path.to_owned())
     }
@@ -275,7 +275,7 @@ mod tests {
         announcements.announce(response());
         assert_eq!(second.follow(Instant::ZERO, 5), (Some(Bandwidth::from_mbps(1)), Some(Instant::ZERO)));
         ready.take(&mut woken);
-        assert_eq!(take(&mut woken), [id(70)], "not itself, and nobody who is not there");
+        assert_eq!(take(&mut woken), [id(70)], "neither itself nor one that does not exist");
         second.follow(Instant::ZERO, 6);
         ready.take(&mut woken);
         woken.clear();

@@ -14,7 +14,7 @@ const FIXED: usize = 128 << 10;
 /// Memory shared by all connections.
 #[derive(Debug)]
 pub(super) struct Budget {
-    /// Bytes that nobody has; negative if more is taken than there is.
+    /// Bytes that are free; negative if more is taken than there is.
     left: AtomicI64,
     total: AtomicI64,
     /// The most that one connection may have.

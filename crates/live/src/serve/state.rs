@@ -100,7 +100,7 @@ fn write(place: &Place, open: &[Orphan]) -> io::Result<()> {
     }
 }
 
-/// Replaces the file as a whole, so that whoever reads it finds one version or the other. Only its owner may read it,
+/// Replaces the file as a whole, so that a reader finds one version or the other. Only its owner may read it,
 /// because a key allows to reset its connection.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(read(&place).expect("a file"), open[..1], "those that were adopted are not reset yet");
         writer.update(open);
         writer.finish();
-        assert_eq!(read(&place).expect("a file"), [], "a server that ended in order leaves nobody");
+        assert_eq!(read(&place).expect("a file"), [], "a server that ended in order leaves no entry");
         std::fs::write(&path, "something else").expect("written");
         assert!(read(&place).is_err());
         std::fs::remove_file(&path).expect("removed");

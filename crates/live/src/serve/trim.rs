@@ -1,7 +1,7 @@
 //! Gives freed memory back to the operating system.
 //!
 //! The C library keeps what was freed for later use. After a crowd has left, that would be most of the memory of the
-//! process, and nobody else could have it.
+//! process, and no other process could have it.
 
 use super::meter::Meter;
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl Trimmer {
     }
 }
 
-/// Gives memory back as long as somebody polls it.
+/// Gives memory back as long as it is polled.
 pub(super) async fn give_back(meter: Meter) {
     let mut trimmer = Trimmer::default();
     loop {

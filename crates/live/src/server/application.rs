@@ -65,7 +65,7 @@ pub struct Reply {
     pub leave: bool,
     /// The most that the connection may send from here on, over all subflows together; `None`: no limit.
     pub pace_cap: Option<Bandwidth>,
-    /// When the viewer's buffer will be empty if nothing more arrives; `None` where nobody estimates it.
+    /// When the viewer's buffer will be empty if nothing more arrives; `None` where it is not estimated.
     pub buffered_until: Option<Instant>,
 }
 
@@ -94,7 +94,7 @@ pub trait Application {
     }
 
     /// A segment with payload was sent on the path at this position of the configuration; `again`: its first byte was
-    /// sent on the subflow before. Nobody cares by default.
+    /// sent on the subflow before. Ignored by default.
     fn note_sent(&mut self, _position: usize, _bytes: u32, _again: bool) {}
 
     /// Events of the endpoint since the last call, those of the handshake included. Discarded by default.

@@ -62,7 +62,7 @@ pub(super) enum AbortCause {
 pub(super) struct Slot<A> {
     pub(super) serial: u64,
     pub(super) connection: Connection,
-    /// Who makes its parts, if the host has somebody for each connection.
+    /// What makes its parts, if the host has a maker for each connection.
     parts: Option<Parts>,
     /// `None` until the handshake is complete.
     pub(super) application: Option<A>,

@@ -73,7 +73,7 @@ fn a_server_that_cannot_send_more_serves_in_turn() {
 
 /// A client that acknowledges data as soon as the server has sent what follows, whether it has arrived or not, hides all losses.
 #[test]
-fn whoever_acknowledges_what_was_not_sent_is_reset_and_honest_clients_are_not() {
+fn a_client_that_acknowledges_what_was_not_sent_is_reset_and_honest_clients_are_not() {
     const LEN: u64 = 20_000_000;
     let mut world = distrustful_world(LEN);
     let rogue = Rogue::connect(&mut world, EVIL, 9);

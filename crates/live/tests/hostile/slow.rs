@@ -128,7 +128,7 @@ fn those_who_never_ask_keep_nobody_out() {
     };
     let ended: Vec<_> = (0..rogues.len()).filter(|i| reset(&mut world, &rogues[*i])).collect();
     assert_eq!(ended, [addresses.len()]);
-    // A forged SYN takes nobody's place.
+    // A forged SYN takes no client's place.
     world.forge(crate::PATH, EVIL, &crate::rogue::syn(60_000));
     assert_eq!(world.server.counters().silent, 1);
 }

@@ -198,7 +198,7 @@ fn an_origin_that_is_not_there_resets_the_client() {
         |_| {},
         |site| {
             let connected = site.client.run(|| kernel::connect(Family::V4.server(), kernel::MPTCP)).expect("entered");
-            let error = patient(connected).read(&mut [0; 8]).expect_err("nobody answers");
+            let error = patient(connected).read(&mut [0; 8]).expect_err("there is no answer");
             assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
             site.serving.stop();
             site.serving.finish().expect("nothing went wrong");
@@ -270,7 +270,7 @@ fn upload(server: IpAddr, protocol: i32, len: u64) -> [u8; 32] {
     while at < len {
         let n = (buffer.len() as u64).min(len - at) as usize;
         content::fill(at, &mut buffer[..n]);
-        stream.write_all(&buffer[..n]).expect("somebody reads");
+        stream.write_all(&buffer[..n]).expect("the other end reads");
         at += n as u64;
     }
     stream.shutdown(Shutdown::Write).expect("it is connected");
@@ -415,7 +415,7 @@ fn receive_buffers_share_the_room_that_there_is() {
     require!(&[]);
     let limit = 1 << 20;
     let limited = room_of_writers(limit);
-    // Whoever reaches the limit may grow beyond it once, and each has its first room.
+    // A connection that reaches the limit may grow beyond it once, and each has its first room.
     let most = limit + MOST_ROOM + WRITERS as u64 * FIRST_RECEIVE_ROOM;
     assert!(limited <= most, "{limited}");
     let enough = room_of_writers(1 << 30);
@@ -464,7 +464,7 @@ fn farewell(case: Farewell) -> (u64, Result<(), ErrorKind>) {
                 stream.read_exact(&mut [0; 8]).expect("the head");
                 let mut answer = vec![0; ANSWER as usize];
                 content::fill(0, &mut answer);
-                stream.write_all(&answer).expect("somebody reads");
+                stream.write_all(&answer).expect("the other end reads");
                 if case.goes_on {
                     wait_until_acknowledged(&stream);
                 }

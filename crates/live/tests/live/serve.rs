@@ -57,7 +57,7 @@ fn wait_for(client: &Netns, bytes: u64) {
 /// Ends the server in order; returns the number of connections.
 fn stop(serving: Serving) -> u64 {
     serving.stop();
-    assert!(serving.wait(Duration::from_secs(5)), "nobody was left to wait for");
+    assert!(serving.wait(Duration::from_secs(5)), "no connection was left to wait for");
     serving.finish().expect("nothing went wrong").accepted
 }
 

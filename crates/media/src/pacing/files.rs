@@ -145,7 +145,7 @@ impl FilePacer {
         self.progress(now, connection, progress, std::iter::once(answer));
     }
 
-    /// The viewer of a response, an earlier one or a new one; nobody if there are enough.
+    /// The viewer of a response, an earlier one or a new one; none if there are enough.
     fn viewer_of(&mut self, reported: Option<&Cmcd>, client: IpAddr, found: Option<&Found>) -> Option<usize> {
         let session = reported.and_then(|reported| reported.session.clone());
         let who = session.map_or(Who::Address(client), Who::Session);
@@ -192,7 +192,7 @@ impl FilePacer {
         self.pacer.pace(connection).filter(|_| self.pacer.sends_media(connection))
     }
 
-    /// When the buffer of the connection's viewer will be empty; see [`Pacer::buffered_until`]. For what is no media nobody waits that has a
+    /// When the buffer of the connection's viewer will be empty; see [`Pacer::buffered_until`]. For what is no media no viewer waits that has a
     /// buffer.
     pub fn buffered_until(&self, connection: usize) -> Option<Instant> {
         self.pacer.buffered_until(connection).filter(|_| self.pacer.sends_media(connection))

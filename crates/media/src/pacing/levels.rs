@@ -11,7 +11,7 @@
 //! ```
 //!
 //! C is what arrives per second while the claims are above it: a sample is the mean of four such seconds; a higher one counts at once, a
-//! lower one by a tenth. Nobody states it.
+//! lower one by a tenth. It is not configured.
 //!
 //! The server knows the sizes of the media segments that come next. So it foresees the mean buffer of all viewers for `horizon_s`, if C and
 //! all levels stay as they are:

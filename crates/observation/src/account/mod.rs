@@ -105,7 +105,7 @@ impl Cause {
     ];
 
     fn alone(self) -> Reason {
-        Reason { cause: self, by: By::Nobody }
+        Reason { cause: self, by: By::None }
     }
 }
 
@@ -119,7 +119,7 @@ pub(crate) struct Reason {
 /// Who is behind a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum By {
-    Nobody,
+    None,
     /// Another connection, by its position in the run.
     Flow(u32),
     /// A path of the session, by its position there.

@@ -43,7 +43,7 @@ pub(crate) fn tabulate(
             let path = paths[usize::from(at)];
             let capacity = capacity::of_slices(scenario, seed, path, end + SLICE, SLICE);
             let name = |by: By| match by {
-                By::Nobody => None,
+                By::None => None,
                 By::Flow(flow) => flows.get(flow as usize).cloned(),
                 By::Path(path) => paths.get(usize::from(path)).map(|path| scenario.paths[*path].name.clone()),
             };

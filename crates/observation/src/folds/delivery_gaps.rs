@@ -3,7 +3,7 @@
 use anabranch_events::{PlayerEvent, TransportEvent};
 use anabranch_units::{Duration, Instant};
 
-/// Folds what the player asked for and when bytes became readable. While no response is under way nobody sends, so that time
+/// Folds what the player asked for and when bytes became readable. While no response is under way nothing is sent, so that time
 /// does not count.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryGaps {
@@ -75,7 +75,7 @@ mod tests {
         gaps.observe_receiver(at_ms(400), &delivered());
         gaps.observe_receiver(at_ms(450), &delivered());
         gaps.observe(at_ms(450), &complete(0));
-        assert_eq!(gaps.longest(at_ms(9_000)), ms(300), "between requests nobody sends");
+        assert_eq!(gaps.longest(at_ms(9_000)), ms(300), "between requests nothing is sent");
         gaps.observe(at_ms(9_000), &PlayerEvent::Requested { request: 1 });
         gaps.observe(at_ms(9_100), &PlayerEvent::Requested { request: 2 });
         gaps.observe_receiver(at_ms(9_200), &delivered());

@@ -51,7 +51,7 @@ pub(crate) fn instant(seconds: f64) -> Instant {
 pub struct Context {
     pub(super) now: Instant,
     pub(super) notes: Vec<(Instant, Note)>,
-    /// Whether somebody takes the notes; otherwise they are dropped.
+    /// Whether notes are taken; otherwise they are dropped.
     keeps_notes: bool,
     #[pyo3(get)]
     rng: Py<Rng>,

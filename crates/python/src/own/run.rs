@@ -61,7 +61,7 @@ pub(crate) type Report = Box<dyn Fn(&str, String, Option<PyErr>) + Send + Sync>;
 #[derive(Default)]
 pub(crate) struct RunState {
     seed: u64,
-    /// How long decisions took, in real time; nobody counts it in simulation.
+    /// How long decisions took, in real time; it is not counted in simulation.
     latencies: Option<Arc<Latencies>>,
     /// Who hears of the first failure. It is a server's: there a connection is a run, and its notes are dropped.
     report: Option<Report>,
@@ -138,7 +138,7 @@ impl RunState {
         }
     }
 
-    /// Whether somebody takes the notes of its parts.
+    /// Whether the notes of its parts are taken.
     pub fn keeps_notes(&self) -> bool {
         self.report.is_none()
     }

@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Kinds of failures that are reported after the options were read; whoever has more has numbers in the names of functions.
+/// Kinds of failures that are reported after the options were read; more means that names of functions have numbers.
 const MOST_PLACES: usize = 100;
 
 /// :What is reported of a failure to the author:: the traceback, if it was an exception, and one sentence.

@@ -86,7 +86,7 @@ pub fn load_with(
     load_tree(document::parse(text, name)?, name, directory, overrides, external)
 }
 
-/// The same for a text that a program wrote from a dictionary: its mistakes name keys, `session[0].video.rate`, because nobody
+/// The same for a text that a program wrote from a dictionary: its mistakes name keys, `session[0].video.rate`, because no user
 /// has seen its lines. Files that it names are looked up in the current directory.
 ///
 /// # Errors

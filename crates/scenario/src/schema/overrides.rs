@@ -74,7 +74,7 @@ fn is_table(node: &Node) -> bool {
     matches!(node.value, Value::Table(_))
 }
 
-/// Tables whose keys are names, which an override cannot declare: a new one would be a typing error that nobody notices.
+/// Tables whose keys are names, which an override cannot declare: a new one would be a typing error without a message.
 const NAMED: [&str; 2] = ["link", "path"];
 
 fn check_declared(tables: &Node, what: &str, name: &str, origin: &Origin) -> Result<(), Error> {

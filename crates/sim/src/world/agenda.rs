@@ -84,7 +84,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn nobody_wants_anything_at_first() {
+    fn nothing_is_due_at_first() {
         for count in [0, 1, 2, 3, 8, 9] {
             assert_eq!(Agenda::new(count).next().0, Instant::FAR_FUTURE);
         }

@@ -121,7 +121,7 @@ fn copies(text: &str) -> std::collections::BTreeMap<String, usize> {
     for (at, row) in rows.iter().enumerate() {
         if row.word("event") == Some("copied") {
             let (original, offset) =
-                (row.number("original_subflow").expect("somebody has it"), row.number("offset").unwrap());
+                (row.number("original_subflow").expect("a subflow has it"), row.number("offset").unwrap());
             assert_ne!(Some(original), row.number("subflow"));
             let given = rows[..at].iter().any(|before| {
                 before.word("event") == Some("segment-sent")

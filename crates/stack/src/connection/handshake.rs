@@ -211,7 +211,7 @@ impl Connection {
         true
     }
 
-    /// Drops the oldest join whose proof has not arrived: whoever knows the token alone could otherwise keep the peer's
+    /// Drops the oldest join whose proof has not arrived: a host that knows the token alone could otherwise keep the peer's
     /// joins out. Returns whether there was one.
     fn displace_half_open_join(&mut self, now: Instant) -> bool {
         let is_half_open = |s: &Subflow| s.state == State::SynReceived && matches!(s.opening, Opening::Join { .. });

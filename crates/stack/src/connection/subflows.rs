@@ -1,6 +1,6 @@
 //! The subflows of a connection, and the views of them that schedulers, congestion controls and path policies read.
 //!
-//! A view is derived from its subflow. Whoever borrows a subflow mutably may change it, so the borrow marks it, and the
+//! A view is derived from its subflow. A mutable borrow may change the subflow, so it marks it, and the
 //! views of marked subflows are written again when views are read. No caller has to remember that, and what changes
 //! several times between two readings is written once.
 

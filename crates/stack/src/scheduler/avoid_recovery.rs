@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_recovering_subflow() {
+    fn no_data_waits_for_a_recovering_subflow() {
         // Without the wrapper ECF waits here: the fast subflow is full but so much faster that waiting pays.
         let full_fast_path = |mut bed: Bed| {
             bed.connection.unsent = 20_000;

@@ -87,7 +87,7 @@ pub fn create(name: &str, options: &Options) -> Result<Box<dyn Scheduler>, Optio
     with_common_options(options, entry.create)
 }
 
-/// Makes a scheduler that understands the options which all have, whoever makes the scheduler itself from its own.
+/// Makes a scheduler that understands the options which all have, whatever makes the scheduler itself from its own.
 pub(crate) fn with_common_options(
     options: &Options,
     create: impl FnOnce(&Options) -> Result<Box<dyn Scheduler>, OptionError>,
@@ -365,7 +365,7 @@ pub trait Scheduler: fmt::Debug + Send {
         Services::NONE
     }
 
-    /// A packet with data leaves on a subflow, whoever decided that; `subflow` is the state before.
+    /// A packet with data leaves on a subflow, by whatever decision; `subflow` is the state before.
     fn on_sent(&mut self, _sent: &Sent, _subflow: &SubflowView) {}
 
     /// Whether a subflow is silent for so long that its data shall be sent on the others. Asked whenever something

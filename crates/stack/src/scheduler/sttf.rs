@@ -37,7 +37,7 @@ pub(super) const ENTRY: Entry = Entry {
     },
 };
 
-/// Rounds after which a queue counts as endless: nobody waits for it, and the sums stay short.
+/// Rounds after which a queue counts as endless: no data waits for it, and the sums stay short.
 const MOST_ROUNDS: u32 = 1_000;
 
 #[derive(Debug)]

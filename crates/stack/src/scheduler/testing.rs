@@ -46,9 +46,9 @@ pub(super) fn subflow(id: u16, srtt: Duration, cwnd: u32) -> SubflowView {
 
 /// The subflows that can take data where data commits at the window.
 pub(super) fn candidates(connection: &ConnectionView, subflows: &[SubflowView]) -> SubflowSet {
-    let nobody = View { connection, subflows, candidates: SubflowSet::EMPTY, flight: &[] };
+    let view = View { connection, subflows, candidates: SubflowSet::EMPTY, flight: &[] };
     let mut candidates = SubflowSet::EMPTY;
-    for (position, _) in nobody.contenders().filter(|(_, s)| s.room() > 0) {
+    for (position, _) in view.contenders().filter(|(_, s)| s.room() > 0) {
         candidates.insert(position);
     }
     candidates

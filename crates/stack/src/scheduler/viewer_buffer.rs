@@ -9,7 +9,7 @@
 //! b > high           subflows on metered paths get no new data, as long as another subflow may carry it
 //! ```
 //! b is the playing time that the viewer has buffered by the server's estimate ([`ConnectionView::buffer`](crate::view::ConnectionView::buffer));
-//! where nobody estimates it, the other scheduler decides alone. The buffer plays out while data waits, so a rest ends by itself.
+//! where it is not estimated, the other scheduler decides alone. The buffer plays out while data waits, so a rest ends by itself.
 //!
 //! Source: the two thresholds are XLINK's (Zheng et al., SIGCOMM 2021): below the lower one data is sent again on another path, above
 //! the higher one it is not. That the slack of a long buffer spares a metered path is MP-DASH's idea (Han et al., CoNEXT 2016).

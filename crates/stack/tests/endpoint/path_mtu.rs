@@ -14,7 +14,7 @@ enum Knows {
     Before,
     /// A router reports.
     Reported,
-    /// Nobody says anything.
+    /// There is no report.
     Nothing,
     /// The same, and the sender does not look for it either.
     Never,

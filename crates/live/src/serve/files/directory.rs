@@ -35,7 +35,7 @@ pub(super) struct Opened {
     pub(super) version: Version,
 }
 
-/// How often an open is tried while somebody renames directories on its way.
+/// How often an open is tried while directories on its way are renamed.
 const ATTEMPTS: usize = 16;
 
 impl Directory {

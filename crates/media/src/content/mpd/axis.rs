@@ -180,7 +180,7 @@ impl Layer {
         }
         let index = u64::try_from(index).map_err(|_| Unplayable::TooMany)?;
         let coded = if self.timeline { place(step) } else { duration };
-        // What begins later than ticks can say has a name that nobody asks for.
+        // What begins later than ticks can say has a name that is never requested.
         let tick = u64::try_from(start / UNITS_OF_TICK).unwrap_or(u64::MAX);
         self.layout.pieces.push(Piece { index, tick, start: place(from - self.begin), duration, coded });
         self.played += duration;

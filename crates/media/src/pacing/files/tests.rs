@@ -10,7 +10,7 @@ use std::sync::Mutex;
 /// What a policy saw: the moment, and the buffer and number of representations of the viewer.
 type Seen = Arc<Mutex<Vec<(&'static str, usize, u64, usize)>>>;
 
-/// Paces whoever asks by 1 Mb/s times their number plus one, and records what it sees.
+/// Paces each viewer by 1 Mb/s times their number plus one, and records what it sees.
 #[derive(Debug)]
 struct Recorder(Seen);
 

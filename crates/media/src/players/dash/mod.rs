@@ -99,7 +99,7 @@ fn make_rule(profile: &Profile, options: &PlayerOptions) -> Result<Box<dyn AbrRu
     let Some(choice) = &options.own.rule else { return Ok((own.create)(&rule_options(profile, &options.dash))?) };
     // Its options stand in its own table; those of the rule that it replaces would have no effect.
     refuse_unknown("with `rule`", &options.dash.rule, &[])?;
-    let unknown = || OptionError { option: "name".into(), message: format!("nobody knows the rule `{}`", choice.name) };
+    let unknown = || OptionError { option: "name".into(), message: format!("there is no rule `{}`", choice.name) };
     let external = choice.external().ok_or_else(unknown)?;
     Ok(external.rule(&choice.name, &choice.options)?)
 }

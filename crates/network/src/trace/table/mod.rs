@@ -49,7 +49,7 @@ const SINCE_1970: std::ops::Range<i128> = 946_684_800..4_102_444_800;
 /// Rows that are repeated as they were read.
 const SHOWN_ROWS: usize = 3;
 
-/// A column, as whoever uses a table names it.
+/// A column, as the user of a table names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColumnName {
     /// By its heading, or by its number as text where no heading is the same.

@@ -212,7 +212,7 @@ impl UnitIn {
 }
 
 /// A unit at the end of a word in camel case, as in `rateMbps`. In `rateKBps` the `K` belongs to it; whether the `k` of
-/// `linkBps` does nobody knows.
+/// `linkBps` does is unknown.
 fn at_the_end_of(word: &str, rate: &dyn Fn(&str) -> Option<UnitIn>) -> Option<UnitIn> {
     let mut previous = None::<char>;
     for (at, character) in word.char_indices() {
@@ -255,7 +255,7 @@ impl Amount {
                 if let Some(bytes) = spelt(rest) {
                     return Some(Amount { prefix: *prefix, bytes, spelt: true });
                 }
-                // A small `m` or `g` in front of a capital `B` is nobody's unit; `k` is.
+                // A small `m` or `g` in front of a capital `B` is no unit in use; `k` is.
                 let small = matches!(*symbol, "m" | "g" | "t" | "mi" | "gi" | "ki");
                 match rest {
                     "b" => return Some(Amount { prefix: *prefix, bytes: false, spelt: false }),

@@ -140,7 +140,7 @@ fn a_media_segment_is_charged_with_what_its_own_bytes_waited() {
         across: ms(across),
     };
     let complete = |request, bytes, end| PlayerEvent::ResponseComplete { request, bytes, end };
-    // The manifest, whose waits are nobody's.
+    // The manifest, whose waits do not count.
     metrics.observe_receiver(&delivered(500, 900, 900));
     metrics.observe(at_ms(2_000), &complete(0, 400, 500));
     for (request, index) in [(1, 0), (2, 1)] {

@@ -50,7 +50,7 @@ pub enum TooBig {
     Known,
     /// They are dropped, and the sender gets a report (ICMP).
     Reported,
-    /// They are dropped, and nobody is notified: a black hole.
+    /// They are dropped, and the sender is not notified: a black hole.
     Silent,
 }
 

@@ -22,7 +22,7 @@ pub(super) const ACKED_TOGETHER: f64 = 2.0;
 pub(super) const DELAYED_ACK: Duration = Duration::from_millis(40);
 /// The round trip of a subflow that has no sample yet.
 const NOMINAL_RTT: Duration = Duration::from_millis(100);
-/// The longest round trip that a forecast believes; longer ones are those of a queue that nobody waits for.
+/// The longest round trip that a forecast believes; longer ones are those of a queue for which no data waits.
 const MOST_RTT: Duration = Duration::from_secs(10);
 /// Segments per second below which a path is as good as none.
 const LEAST_RATE: f64 = 0.1;

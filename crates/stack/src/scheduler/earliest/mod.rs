@@ -125,7 +125,7 @@ impl Earliest {
         first
     }
 
-    /// The candidates whose window has room, or all of them if nobody else could ever take the data.
+    /// The candidates whose window has room, or all of them if no other subflow could ever take the data.
     fn with_room(view: &View<'_>) -> SubflowSet {
         let alone = view.contenders().count() <= 1;
         let mut set = SubflowSet::EMPTY;

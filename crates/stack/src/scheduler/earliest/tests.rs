@@ -101,7 +101,7 @@ fn waiting_can_be_switched_off() {
 }
 
 #[test]
-fn nobody_waits_while_nothing_is_in_flight() {
+fn no_data_waits_while_nothing_is_in_flight() {
     let mut bed = two();
     bed.connection.unsent = 1_000;
     let mut only_slow = SubflowSet::EMPTY;
