@@ -156,7 +156,7 @@ def test_a_metered_path_rests_while_the_viewers_buffer_is_long() -> None:
     changes: list[dict[str, Any]] = [{"transport.scheduler": "min-rtt"}, {}, {"server.response_pacing": "off"}]
     usual, rests, unknown = (run(change).metrics["sessions"][0]["metered_bytes"] for change in changes)
     assert 0 < rests < 0.5 * usual
-    # Where nobody estimates the buffer it decides as its base does. It is asked in pauses, too, in which windows decay.
+    # Without an estimate of the buffer it decides as its base does. It is asked in pauses, too, in which windows decay.
     assert unknown == pytest.approx(usual, rel=0.02)
 
 

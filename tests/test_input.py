@@ -162,7 +162,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(
     assert done.stderr == "error: file/run: file is a file, not a folder\n"
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no file system that nobody can write")
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no file system that cannot be written")
 def test_what_permissions_do_not_tell_is_tried(anabranch: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anabranch._core.run", None)
     done = anabranch("run", "sticky/base", "--out", "/proc/run")

@@ -135,7 +135,7 @@ def test_a_scenario_that_cannot_be_built_says_why(anabranch: Run, bulk: Path) ->
 def test_without_root_the_remedy_is_named(bulk: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can become nobody")
-    # Nobody may be unable to read the interpreter's own files, so everything is imported before.
+    # The user nobody may be unable to read the interpreter's own files, so everything is imported before.
     code = (
         "import os, sys\n"
         "from anabranch import _core\n"

@@ -1,4 +1,4 @@
-"""Files that somebody else made: what is no regular file, or inflates, is refused by name, without a traceback."""
+"""Files that others made: what is no regular file, or inflates, is refused by name, without a traceback."""
 
 import json
 import os

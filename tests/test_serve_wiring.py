@@ -106,7 +106,7 @@ def start(machine: Namespace, videos: Path, options: str) -> subprocess.Popen[st
 
 def kill(server: subprocess.Popen[str]) -> None:
     assert server.stderr is not None
-    # Parent and child, so that nobody is left to tell the clients.
+    # Parent and child, so that no process is left to reset the clients' connections.
     os.killpg(server.pid, signal.SIGKILL)
     server.wait(timeout=TIMEOUT_S)
     server.stderr.close()
@@ -151,7 +151,7 @@ def test_wiring_is_refused_where_it_makes_no_sense(anabranch: Run) -> None:
         ((*listen, "--check", "--uplink", "srv1=eth0,gate"), "`gate` is no IP address"),
         ((*listen, "--check", "--uplink", "srv1=eth0,fd00::1"), "of different families"),
         ((*listen, "--listen", "srv2=203.0.113.10", "--check"), "several paths need an uplink each"),
-        ((*listen, "--check", "--user", "nobody-has-this-name"), "there is no user nobody-has-this-name"),
+        ((*listen, "--check", "--user", "no-user-has-this-name"), "there is no user no-user-has-this-name"),
         (("--listen", "srv1=here", "--check"), "`here` is no IP address"),
     ]:
         done = anabranch("serve", *arguments)
@@ -161,10 +161,10 @@ def test_wiring_is_refused_where_it_makes_no_sense(anabranch: Run) -> None:
 
 def test_each_family_has_its_own_commands() -> None:
     paths = paths_of([("srv1", "2001:db8::10")], ["srv1=eth0,fe80::1"])
-    commands = [text_of(item.make) for item in wanted(paths, "somebody", 1400)]
+    commands = [text_of(item.make) for item in wanted(paths, "another", 1400)]
     assert commands == [
         "sysctl -q -w net.ipv6.conf.all.forwarding=1",
-        "ip tuntap add dev srv1 mode tun user somebody",
+        "ip tuntap add dev srv1 mode tun user another",
         "ip link set srv1 up mtu 1400",
         "ip -6 route replace 2001:db8::10/128 dev srv1 table 201",
         "ip -6 rule add iif eth0 to 2001:db8::10/128 lookup 201 pref 201",

@@ -229,10 +229,10 @@ def test_a_comparison_with_the_kernel_keeps_to_a_hundred_columns_in_a_pipe(tmp_p
     assert verdicts == ["pass", "inconclusive", "pass", "differs"]
 
 
-LONG = "the-very-long-name-of-the-{}-link-of-the-home-network-of-somebody"
+LONG = "the-very-long-name-of-the-{}-link-of-the-home-network-of-a-family"
 LONG_NAMES = f"""
 schema = 1
-question = "Does a question of many words, which somebody wrote for a paper, keep to the columns of a pipe?"
+question = "Does a question of many words, which are the title of a paper, keep to the columns of a pipe?"
 duration = "15 s"
 [link.{LONG.format("first")}]
 rtt = "30 ms"

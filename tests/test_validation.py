@@ -90,7 +90,7 @@ def test_the_test_cases_of_one_path_cover_the_grid() -> None:
 def test_drawn_test_cases_stay_the_same_and_have_every_axis() -> None:
     found = cases.of_parts([Part.DRAWN])
     assert len(found) == 60
-    # Drawn before any of them was run: whoever changes the grid or the seed draws others.
+    # Drawn before any of them was run: a change of the grid or the seed draws others.
     text = "".join(case.name + case.scenario for case in found)
     assert hashlib.sha256(text.encode()).hexdigest().startswith("f4e8cc06093f776f")
     wanted = ("steps", "lte", "backup", "two connections", "window 50 kB", "chunks of 10 kB", "newreno", "uplink 0.1 %")

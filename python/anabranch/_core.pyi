@@ -363,7 +363,7 @@ class SchedulerView:
     def buffer(self) -> float | None:
         """Playing time that the viewer has buffered, seconds, by an estimate of the server.
 
-        ``None`` if nobody estimates it: with ``server.response_pacing = "off"``, and for what is no media of DASH.
+        ``None`` if it is not estimated: with ``server.response_pacing = "off"``, and for what is no media of DASH.
         """
     @property
     def message_end(self) -> int | None:

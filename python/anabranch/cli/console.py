@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.segment import Segment
 from rich.text import Text
 
-# In files and pipes: what fits beside a margin on a page and into a window that somebody reads a log in.
+# In files and pipes: what fits on a page with a margin, and into a window with a log.
 _WIDTH_WITHOUT_TERMINAL = 100
 # More columns than any table has.
 ANY_WIDTH = 10_000

@@ -91,7 +91,7 @@ def make(plans: list[Ladder | Film], directory: Path, progress: Progress = lambd
             found += _ladder(plan, partial, report) if isinstance(plan, Ladder) else _film(plan, partial, report)
             done += share
         _describe(plans, found, partial / ABOUT)
-        # Temporary folders are private; a server may run as somebody else.
+        # Temporary folders are private; a server may run as another user.
         partial.chmod(0o755)
         partial.replace(directory)
     except BaseException:
@@ -108,7 +108,7 @@ def cached(plan: Ladder | Film, progress: Progress = lambda _fraction: None) -> 
         try:
             make([plan], folder, progress)
         except (InputError, OSError):
-            # Somebody else may have made it meanwhile.
+            # Another process may have made it meanwhile.
             if not folder.is_dir():
                 raise
     return folder

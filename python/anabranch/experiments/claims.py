@@ -20,7 +20,7 @@ from anabranch.experiments.document import alternatives
 from anabranch.experiments.statistics import Array, Interval
 from anabranch.experiments.study import Case, Metric, Study
 
-# Nobody makes more runs than this of a condition.
+# The most runs of a condition.
 _MOST_SEEDS = 1e6
 
 

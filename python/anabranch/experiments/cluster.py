@@ -49,7 +49,7 @@ def connect(address: str) -> Iterator[Cluster]:
         address: That of the scheduler, or the file that ``dask scheduler --scheduler-file`` writes.
 
     Raises:
-        InputError: Nobody answers there, a worker has another build, or Dask is not installed here.
+        InputError: No scheduler answers there, a worker has another build, or Dask is not installed here.
     """
     client = _client(address)
     # What it says of lost connections, with tracebacks, is said in a sentence by what is raised here.

@@ -1,6 +1,6 @@
 """What a plan wants compared. How it is compared stands in `anabranch.experiments.contrast`.
 
-Whoever only reads a plan, as the command line does for its lists, needs no library of tables or numbers for it.
+Reading a plan, as the command line does for its lists, needs no library of tables or numbers.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from anabranch.experiments import processes
 from anabranch.experiments.conditions import Run
 from anabranch.experiments.store import Store
 
-# Nobody presses a key faster, and what waits for a result wakes at once.
+# Short for a person who presses a key, and what waits for a result wakes at once.
 _POLL_S = 0.2
 
 

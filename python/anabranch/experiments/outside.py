@@ -91,7 +91,7 @@ def _made(
             for done in as_completed([pool.submit(programs.run, labels) for labels in missing]):
                 yield done.result()
         finally:
-            # After an error or an interrupt nobody wants the others.
+            # After an error or an interrupt the others are not wanted.
             programs.stop()
             pool.shutdown(cancel_futures=True)
 

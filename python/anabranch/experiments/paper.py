@@ -514,7 +514,7 @@ def _import(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     # Dataclasses look for their module there.
     sys.modules[spec.name] = module
-    # A folder that somebody hands on gets no files by being executed.
+    # A folder that is passed on gets no files by being executed.
     written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         spec.loader.exec_module(module)

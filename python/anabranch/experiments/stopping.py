@@ -58,12 +58,12 @@ class Goal:
 
 
 LOOKS = (10, 30, 100, 300)
-"""With how many seeds ``--until decided`` tests what is undecided: fixed, so that nobody stops when it suits."""
+"""With how many seeds ``--until decided`` tests what is undecided: fixed, so that a result does not decide when to stop."""
 
 CONFIDENCE_OF_LOOKS = 1 - (1 - CONFIDENCE) / len(LOOKS)
 """The level of intervals at each of these looks.
 
-Whoever looks several times finds more by chance. Each look gets an equal part of the 5 %, so that all intervals of a
+Several looks find more by chance. Each look gets an equal part of the 5 %, so that all intervals of a
 mean together cover it with 95 % (Bonferroni), however the looks depend on each other. They are repeated confidence
 intervals in the sense of Jennison and Turnbull ("Interim analyses: the repeated confidence interval approach", Journal
 of the Royal Statistical Society B 51, 1989), who have narrower ones where values are normal.

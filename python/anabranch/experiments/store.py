@@ -2,7 +2,7 @@
 
 Each process writes a file of its own, a record per run with its length and a checksum, so nothing is locked, and
 processes on several machines may share a folder. Whatever cuts a record off (a kill, a full disk) leaves an incomplete
-record at the end of a file that nobody continues; it is ignored, and its run made again. Two stores of one build merge
+record at the end of a file that is not continued; it is ignored, and its run made again. Two stores of one build merge
 by copying files.
 
 The store knows neither plans nor metrics: it keeps bytes.

@@ -188,7 +188,7 @@ def versions_table(comparisons: Sequence[Comparison]) -> Table:
     return table
 
 
-# Nobody said here which direction is better.
+# Which direction is better is not known here.
 _HIGHER = {ContrastVerdict.BETTER: "higher", ContrastVerdict.WORSE: "lower"}
 
 

@@ -27,7 +27,7 @@ SEED = "{seed}"
 """What stands for the seed of the run in a text."""
 
 MOST_POINTS = 1_000_000
-"""More points are a mistake: nobody waits for them, and the list of runs would fill the memory."""
+"""More points are a mistake: they take too long, and the list of runs would fill the memory."""
 
 
 @dataclass(frozen=True)

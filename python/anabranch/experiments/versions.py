@@ -26,7 +26,7 @@ DERIVED = ("-segments", "-comparisons", "-effects")
 """The endings of tables that are made of the table of sessions."""
 
 METRICS = ("startup_s", "stalls", "stall_s", "mean_bitrate_bps", "qoe_linear", "goodput_bps")
-"""What is compared where nobody says, as far as the tables have it."""
+"""What is compared by default, as far as the tables have it."""
 
 
 def is_table(path: Path) -> bool:

@@ -88,7 +88,7 @@ def run(
     content: Path | None = None,
     progress: Progress = _nobody,
 ) -> LiveRun:
-    """Runs a scenario in network namespaces of this machine, as long as it says; what nobody can observe is ``None``.
+    """Runs a scenario in network namespaces of this machine, as long as it says; what cannot be observed is ``None``.
 
     Args:
         scenario: As for `anabranch.run`.

@@ -15,7 +15,7 @@ from anabranch.wording import causes
 from anabranch.wording.summary import plural
 
 MOST_STALLS = 30
-"""More stalls of a session are counted and not explained: nobody reads as many."""
+"""More stalls of a session are counted and not explained: they are too many to read."""
 
 
 def of_run(run: StoredRun) -> Made | str:

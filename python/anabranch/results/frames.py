@@ -18,7 +18,7 @@ def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 def _column(name: str, values: list[Any]) -> pl.Series:
     kinds = set(map(type, values)) - {type(None)}
     if not kinds or (float in kinds and kinds <= {float, int}):
-        # A column without a value is one of numbers that nobody observed.
+        # A column without a value is one of numbers that were not observed.
         return pl.Series(name, values, dtype=pl.String if name == "error" else pl.Float64, strict=False)
     if len(kinds) > 1:
         values = [None if value is None else str(value) for value in values]

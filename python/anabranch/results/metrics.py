@@ -1,7 +1,7 @@
 """The numbers of a run, typed: ``metrics.json``, ``run --json`` and `anabranch.Run.metrics`.
 
 The contract itself is in Rust: what reads a file here checks it there, so every key is declared once with its meaning,
-and the classes of `anabranch.results.contract` are generated from it. ``None`` means that nobody observed the number,
+and the classes of `anabranch.results.contract` are generated from it. ``None`` means that the number was not observed,
 or that there is nothing to say. ``docs/reference/metrics.md`` explains every key.
 """
 
@@ -122,11 +122,11 @@ def read(file: Path) -> Metrics:
 
 
 def viewer_of(session: SessionMetrics) -> Viewer | None:
-    """What the session's viewer saw; ``None`` where nobody observed it."""
+    """What the session's viewer saw; ``None`` where it was not observed."""
     return None if session["stalls"] is None else cast(Viewer, session)
 
 
 def quality_of(session: SessionMetrics) -> Quality | None:
-    """What the viewer of a DASH video saw; ``None`` of any other session, and where nobody observed it."""
+    """What the viewer of a DASH video saw; ``None`` of any other session, and where it was not observed."""
     observed = "media_segments" in session and session["media_segments"] is not None
     return cast(Quality, session) if observed else None

@@ -29,7 +29,7 @@ def _of_sessions(value: Callable[[SessionMetrics], float | None], write: Callabl
 
 
 def _viewer(key: Callable[[Viewer], float | None], write: Callable[[list[float | None]], list[str]]) -> _Values:
-    """A number of what the viewer saw; absent where nobody observed it."""
+    """A number of what the viewer saw; absent where it was not observed."""
 
     def value(session: SessionMetrics) -> float | None:
         viewer = viewer_of(session)

@@ -82,7 +82,7 @@ class NotebookBar:
 
 
 def bar(description: str) -> tuple[Callable[[float], object] | None, Callable[[], None]]:
-    """What shows progress where nobody asked for it: a bar in notebooks; and what ends it."""
+    """What shows progress by default: a bar in notebooks; and what ends it."""
     if not in_notebook():
         return None, lambda: None
     shown = NotebookBar(description)

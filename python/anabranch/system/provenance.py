@@ -32,7 +32,7 @@ def source_revision() -> str | None:
     ``None`` where the package is installed without its repository, or git does not answer.
     """
     root = Path(__file__).resolve().parents[3]
-    # An environment may lie in a repository of somebody else's.
+    # An environment may lie in another project's repository.
     if not ((root / ".git").exists() and (root / "crates" / "python").is_dir()):
         return None
     commit = _git(root, "rev-parse", "HEAD")

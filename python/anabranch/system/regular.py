@@ -1,4 +1,4 @@
-"""Reading of files that somebody else may have made: only regular ones, and only of a size that is known before.
+"""Reading of files that others may have made: only regular ones, and only of a size that is known before.
 
 A FIFO would let its reader wait for ever, a device may have no end, and some devices act when they are opened. What is
 packed may be a thousand times as large as its file. All of this is refused by name.

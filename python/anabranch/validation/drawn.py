@@ -1,4 +1,4 @@
-"""Test cases that nobody chose: drawn from a grid by a stated seed, before any of them was run."""
+"""Test cases that were not chosen: drawn from a grid by a stated seed, before any of them was run."""
 
 from __future__ import annotations
 

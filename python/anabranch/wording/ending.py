@@ -17,7 +17,7 @@ SEED_WITHOUT_EFFECT = (
     "the seed changes nothing in this scenario: no loss, delay, queue, rate or beginning is random, so runs with other "
     'seeds are the same run; start_spread = "1 s" of a session or trace_offset = "random" gives each seed its own'
 )
-"""What is said where somebody chose a seed that has no effect."""
+"""What is said where a seed was chosen that has no effect."""
 
 
 _SHORTLY: Mapping[str, str] = {
@@ -64,7 +64,7 @@ def _warning(session: SessionMetrics) -> str:
 
 
 def _played(session: SessionMetrics) -> str:
-    """How much of a video was played; empty where there is none or nobody observed it."""
+    """How much of a video was played; empty where there is none or it was not observed."""
     viewer = viewer_of(session)
     if session["video_s"] is None or viewer is None:
         return ""

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 ABSENT = "-"
-"""What stands for a number that nobody knows."""
+"""What stands for an unknown number."""
 
 _SIGNIFICANT = 3
 

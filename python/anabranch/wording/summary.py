@@ -57,7 +57,7 @@ def seeds_in_words(seeds: Sequence[int]) -> str:
 
 
 def playback(session: SessionMetrics) -> str:
-    """What the viewer saw, in one line; empty where no picture was shown or nobody observed it."""
+    """What the viewer saw, in one line; empty where no picture was shown or it was not observed."""
     viewer = viewer_of(session)
     if viewer is None or viewer["startup_s"] is None:
         return ""
@@ -95,7 +95,7 @@ def transfer(session: SessionMetrics) -> str:
 
 
 def reordering(session: SessionMetrics) -> str:
-    """How long bytes waited for earlier ones, in one line; empty where none waited or nobody observed it."""
+    """How long bytes waited for earlier ones, in one line; empty where none waited or it was not observed."""
     delay = session["reorder_delay_s"]
     if not delay["max"]:
         return ""
@@ -118,7 +118,7 @@ def chunks(session: SessionMetrics) -> str:
 
 
 def in_short(session: SessionMetrics) -> str:
-    """The line that says most: what the viewer saw, or how the data came where nobody watched."""
+    """The line that says most: what the viewer saw, or how the data came without a viewer."""
     seen = "; ".join(filter(None, (playback(session), quality(session)))) or transfer(session)
     return "; ".join(filter(None, (ending.cut_off(session), seen)))
 

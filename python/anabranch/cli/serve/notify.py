@@ -9,7 +9,7 @@ from collections.abc import MutableMapping
 
 
 class Notifier:
-    """Tells the service manager that started this process how it is doing; nobody, if there is none.
+    """Tells the service manager that started this process how it is doing, if there is one.
 
     Attributes:
         watchdog_s: How often the manager wants a sign of life at least; `None` if it wants none.

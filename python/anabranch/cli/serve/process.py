@@ -87,7 +87,7 @@ class _Server:
         """Does what the parent has ordered, and gives a sign of life if the server's loop gave one."""
         messages = self._channel.receive()
         if messages is None and not self._orphaned:
-            # Nobody holds the devices any more. Clients are reset, so that they need not wait.
+            # No process holds the devices any more. Clients are reset, so that they need not wait.
             self._orphaned = True
             self._serving.stop()
             self._serving.stop()
@@ -130,7 +130,7 @@ class _Server:
             self._refuse(str(error))
             return
         except BaseException as error:
-            # What nobody foresaw, a fault of the compiled part included, must not end running downloads.
+            # An unexpected error, a fault of the compiled part included, must not end running downloads.
             self._refuse(f"{type(error).__name__}: {error}")
             return
         self._options = new

@@ -53,7 +53,7 @@ class Channel:
         self.end = end
 
     def send(self, **message: Any) -> None:
-        """Sends a message; nobody may be there any more, or it may hang.
+        """Sends a message; the child may be gone, or it may hang.
 
         Raises:
             InputError: The message is too long.
@@ -125,7 +125,7 @@ class Supervisor:
         self._devices: _core.Devices | None = _core.Devices(options["listen"])
         self._hang_s = min(_HANG_S, notifier.watchdog_s or _HANG_S)
         self._had_terminal = os.isatty(2)
-        # What signals have ordered and nobody has done yet.
+        # What signals have ordered and is not done yet.
         self._stops = self._hangups = 0
         self._stopping = self._replacing = False
         # With what the child before was served that was replaced, until its successor serves.
@@ -202,7 +202,7 @@ class Supervisor:
         except (InputError, OSError) as error:
             self._refuse(str(error))
         except BaseException as error:
-            # What nobody foresaw, a fault of the compiled part included, must not end running downloads.
+            # An unexpected error, a fault of the compiled part included, must not end running downloads.
             self._refuse(f"{type(error).__name__}: {error}")
 
     def _refuse(self, why: str) -> None:

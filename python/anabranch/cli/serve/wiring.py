@@ -275,7 +275,7 @@ def _device_obstacles(path: WiredPath, user: str) -> Iterator[Obstacle]:
     owner = kind.get("info_data", {}).get("user")
     if owner != user and user != "root":
         yield Obstacle(
-            f"{path.device} belongs to {owner or 'nobody'} and not to {user}",
+            f"{path.device} belongs to {owner or 'no user'} and not to {user}",
             f"ip tuntap del dev {path.device} mode tun, and --setup again",
         )
 

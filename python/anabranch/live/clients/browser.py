@@ -33,7 +33,7 @@ _FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # A page that no network delivered would need somebody to allow it requests to private addresses.
+    # A page that no network delivered would need a permission for requests to private addresses.
     "--disable-features=LocalNetworkAccessChecks",
     "--disable-extensions",
     # The window is not visible; timers shall run all the same.
