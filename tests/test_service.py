@@ -106,7 +106,7 @@ def test_messages_to_the_service_manager(tmp_path: Path) -> None:
         assert other.watchdog_s is None
         other.alive()
         assert received() == []
-    :# Nothing listens, and there is no manager:: neither keeps the server from serving.
+    # Nothing listens, and there is no manager: neither keeps the server from serving.
     notifier.ready("serving")
     Notifier.of({}).ready("serving")
 

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_version_of_cgroups_is_found_beside_the_first() {
+    fn the_second_version_of_cgroups_is_found_where_there_is_the_first_too() {
         let mounts = "cgroup /sys/fs/cgroup/cpu cgroup rw 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n";
         assert_eq!(cgroup_root(mounts), Some("/sys/fs/cgroup/unified"));
     }

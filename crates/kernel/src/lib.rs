@@ -2,7 +2,7 @@
 //! attaches them to a cgroup or a port.
 //!
 //! `bpf/law.h` has the laws of `anabranch-stack` in fixed point. It is compiled into the programs and into a test on the host, which
-//! replays traces of acknowledgments and losses beside the controls of `anabranch-stack`.
+//! replays traces of acknowledgments and losses with these and with the controls of `anabranch-stack`.
 //!
 //! The kernel keeps loss detection, recovery, pacing and the scheduler, which cannot be replaced in a stock kernel.
 //!

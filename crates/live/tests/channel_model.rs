@@ -114,7 +114,7 @@ fn read(task: &Task, most: usize) -> Vec<u8> {
     buffer
 }
 
-/// Runs a task beside a loop whose connection has `upload` bytes, in every order of their critical sections.
+/// Runs a task together with a loop whose connection has `upload` bytes, in every order of their critical sections.
 fn model(upload: u64, room: usize, packets: usize, task: impl Fn(Task) + Clone + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     // More switches find nothing more in channels of a few bytes, and take hours.

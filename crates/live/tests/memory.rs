@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const CLIENTS: usize = 200;
 /// The least memory that each of them is entitled to, by the documentation.
 const FIRST_ROOM: u64 = 256 << 10;
-/// What the documentation allows beside it: for HTTP and a part of the file.
+/// What the documentation allows in addition: for HTTP and a part of the file.
 const FIXED: u64 = 128 << 10;
 /// Memory of everything else in this process: the emulator of links, state of connections, threads.
 const OTHERS: u64 = 24 << 20;

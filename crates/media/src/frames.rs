@@ -46,7 +46,7 @@ pub enum VideoError {
     /// Rate or frame rate is zero.
     #[error("a video needs a rate and a frame rate above zero")]
     ZeroRate,
-    /// Not even one byte per picture is left beside the header.
+    /// Not even one byte per picture is left after the header.
     #[error("{size} bytes are too few for {pictures} pictures and their index of {header} bytes")]
     TooSmall {
         /// Bytes of the file.

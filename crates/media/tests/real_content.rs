@@ -4,7 +4,7 @@ use anabranch_media::content::{DashVideo, Mpd, MpdSelection, read_table};
 use anabranch_units::Duration;
 use std::path::{Path, PathBuf};
 
-/// The folder beside the project, if there is one.
+/// The folder next to the project, if there is one.
 fn shared(folder: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(folder);
     if !path.is_dir() {

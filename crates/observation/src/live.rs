@@ -1,4 +1,4 @@
-//! What there is to say about a run in real time, beside the numbers that a simulation has, too.
+//! What there is to say about a run in real time, in addition to the numbers that a simulation has, too.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

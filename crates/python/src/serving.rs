@@ -278,7 +278,7 @@ impl Serving {
         Ok(())
     }
 
-    /// :The failures of own algorithms that were not reported yet, the first one of each place:: the author's traceback, if it was an
+    /// The failures of own algorithms that were not reported yet, the first one of each place: the author's traceback, if it was an
     /// exception, and a message.
     fn take_failures(&self) -> Vec<FailureText> {
         self.service.take_failures()

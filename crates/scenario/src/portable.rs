@@ -4,7 +4,7 @@ use crate::schema::{DirectionSpec, Rate, Scenario, Video};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The folder of the files, beside the scenario.
+/// The folder of the files, next to the scenario.
 const FOLDER: &str = "files";
 
 /// A scenario that needs nothing but its own files.

@@ -1,4 +1,4 @@
-//! Every format of the recorded traces beside the project drives whole DASH sessions, where they are present.
+//! Every format of the recorded traces next to the project drives whole DASH sessions, where they are present.
 
 use anabranch_observation::{Ended, Metrics};
 use anabranch_scenario::load;

@@ -35,7 +35,7 @@ fn fitted_kinds_have_the_recordings_statistics() {
 
 /// The fit's distance separates the kinds: none is nearer to another one's recordings than the one that was fitted to them.
 #[test]
-#[ignore = "slow suite: each kind beside the recordings of every other one"]
+#[ignore = "slow suite: each kind compared with the recordings of every other one"]
 fn each_kind_is_nearest_to_its_own_recordings() {
     let fitted: Vec<_> = GROUPS.iter().filter(|group| group.fitted).collect();
     for group in &fitted {

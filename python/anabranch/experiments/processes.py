@@ -95,7 +95,7 @@ class _Pool:
         if self._executor is None:
             return
         self._executor.shutdown(wait=False, cancel_futures=True)
-        :# What still runs is not waited for:: all results that are wanted are there.
+        # What still runs is not waited for: all results that are wanted are there.
         with self._lock:
             processes = list(self._context.processes)
         for process in processes:

@@ -1,4 +1,4 @@
-"""The live runs of a comparison as a table, :which can be compared again without root:: a row per run.
+"""The live runs of a comparison as a table, which can be compared again without root: a row per run.
 
 A row names its test case, what was compared of the run, and the kernel; it repeats how late the links of the test
 case's runs were, and how many were invalid or failed. A test case without a valid run has one row, without a seed.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 /// Guaranteed room of each connection: twice the bandwidth-delay product of 20 Mb/s and 50 ms.
 pub const FIRST_ROOM: usize = 256 << 10;
 
-/// Counted for each connection from its beginning, beside its room: HTTP's buffers and a part of a file that was read ahead, or
+/// Counted for each connection from its beginning, in addition to its room: HTTP's buffers and a part of a file that was read ahead, or
 /// the buffers of the proxy.
 const FIXED: usize = 128 << 10;
 
@@ -117,7 +117,7 @@ impl Drop for Room {
 mod tests {
     use super::*;
 
-    /// The memory of so many first rooms, and of `connections` connections beside them.
+    /// The memory of so many first rooms, and of `connections` connections as well.
     fn budget(rooms: usize, connections: usize) -> Arc<Budget> {
         Budget::new((rooms * FIRST_ROOM + connections * FIXED) as u64, 1 << 30)
     }

@@ -397,7 +397,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     }
 
     /// The handshake of a connection is complete: gives it its application, or aborts it if others completed theirs
-    /// since its SYN and the limit is reached. :Who only completes handshakes keeps no client out:: the oldest connection without a
+    /// since its SYN and the limit is reached. Who only completes handshakes keeps no client out: the oldest connection without a
     /// request gives way. It does so now and not at the SYN, whose address may be forged.
     fn open_slot(&mut self, now: Instant, index: usize) {
         let others = self.established();

@@ -1,4 +1,4 @@
-//! nginx, as the origin behind our server or beside it, and as a proxy of the kernel's sockets.
+//! nginx, as the origin behind our server or a second server, and as a proxy of the kernel's sockets.
 
 use anabranch_live::Netns;
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Requests for files that are unusual or hostile: the answers stand beside nginx's, and every difference has a reason.
+//! Requests for files that are unusual or hostile: the answers are compared with nginx's, and every difference has a reason.
 
 use crate::common::kernel;
 use crate::common::nginx::Nginx;
@@ -118,7 +118,7 @@ const CASES: [Case; 42] = [
     ("GET", "/f", &["If-Match: *"], 200, 200),
     ("GET", "/f", &["If-Match: \"x\""], 412, 412),
     ("GET", "/f", &["If-Match: W/ETAG"], 412, 412),
-    // The date does not count beside If-Match (RFC 9110 section 13.2.2); nginx evaluates both.
+    // The date does not count together with If-Match (RFC 9110 section 13.2.2); nginx evaluates both.
     ("GET", "/f", &["If-Match: ETAG", "If-Unmodified-Since: BEFORE"], 200, 412),
     ("GET", "/f", &["If-Unmodified-Since: BEFORE"], 412, 412),
     ("GET", "/f", &["Range: bytes=1-2", "If-Range: ETAG"], 206, 206),
@@ -161,7 +161,7 @@ fn assert_consistent(got: &Got, method: &str, len: usize, what: &str) {
 }
 
 #[test]
-fn conditional_requests_and_ranges_beside_nginx() {
+fn conditional_requests_and_ranges_compared_with_nginx() {
     require!(&[NGINX]);
     let root = Root::new("conditions");
     file(&root.0.join("f"), &(0..1000).map(|i| i as u8).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! The server beside a network that cuts up its packets, as the kernel does, and loses some of what they become.
+//! The server on a network that cuts up its packets, as the kernel does, and loses some of what they become.
 
 use crate::answer::{Answer, content};
 use anabranch_live::{Finish, Host, Limits, Outgoing, Server, SystemEntropy};

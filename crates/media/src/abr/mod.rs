@@ -3,7 +3,7 @@
 //! A rule sees a [`View`] of the player, receives [`Event`]s and returns a [`Decision`] whenever the player is about to
 //! place a request. It does not see the transport: its knowledge of the network are the times and sizes of downloads.
 //!
-//! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`].
+//! To add one: a file in this folder with an [`Entry`], and a line in [`REGISTRY`].
 
 mod bba;
 pub(crate) mod bola;

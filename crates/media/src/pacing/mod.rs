@@ -4,7 +4,7 @@
 //! carry changes the first and knows much of the second: it serves the MPD, and sees when each media segment is asked for. A policy sees
 //! all viewers of a server, and sets a cap of the rate for each ([`Viewer::pace`]).
 //!
-//! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`].
+//! To add one: a file in this folder with an [`Entry`], and a line in [`REGISTRY`].
 
 mod capacity;
 mod files;

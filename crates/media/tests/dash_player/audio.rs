@@ -1,4 +1,4 @@
-//! Audio beside the video.
+//! Audio with the video.
 
 use super::*;
 use anabranch_media::GiveUp;

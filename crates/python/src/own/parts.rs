@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// The classes that a scenario can name.
 #[derive(Debug)]
 struct PythonParts {
-    /// Where modules are looked for first: beside the scenario, then beside the plan that names it.
+    /// Where modules are looked for first: next to the scenario, then next to the plan that names it.
     folders: Vec<PathBuf>,
 }
 

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Kinds of failures that are reported after the options were read; more means that names of functions have numbers.
 const MOST_PLACES: usize = 100;
 
-/// :What is reported of a failure to the author:: the traceback, if it was an exception, and one sentence.
+/// What is reported of a failure to the author: the traceback, if it was an exception, and one sentence.
 pub(crate) type FailureText = (Option<String>, String);
 
 /// What all connections of a server have in common, also after its options were read again.

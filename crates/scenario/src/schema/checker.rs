@@ -9,7 +9,7 @@ use anabranch_units::Duration;
 
 pub(super) type Result<T> = std::result::Result<T, Mistake>;
 
-/// The tree, which knows where everything was written, and what may be read beside it.
+/// The tree, which knows where everything was written, and what may be read next to it.
 pub(super) struct Checker<'a> {
     pub root: &'a Node,
     pub files: Files<'a>,

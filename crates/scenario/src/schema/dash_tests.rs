@@ -103,7 +103,7 @@ fn mistakes_in_rates_are_reported_where_they_are() {
 }
 
 #[test]
-fn files_are_found_beside_the_scenario() {
+fn files_are_found_next_to_the_scenario() {
     let directory = std::env::temp_dir().join(format!("anabranch-dash-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let mpd = "<MPD mediaPresentationDuration=\"PT8S\"><Period><AdaptationSet mimeType=\"video/mp4\">\n\

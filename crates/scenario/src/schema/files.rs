@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Larger files are other files taken by mistake.
 const MOST_BYTES: u64 = 1 << 28;
 
-/// The files beside the scenario.
+/// The files next to the scenario.
 pub(super) struct Files<'a> {
     directory: Option<&'a Path>,
     /// Traces as they were written and as they were read: both directions of a link have the same one.
@@ -16,7 +16,7 @@ pub(super) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    pub fn beside(directory: Option<&'a Path>) -> Self {
+    pub fn of_folder(directory: Option<&'a Path>) -> Self {
         Files { directory, traces: Vec::new() }
     }
 

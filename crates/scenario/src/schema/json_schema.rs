@@ -158,7 +158,7 @@ pub fn json_schema() -> Value {
     Value::Object(root)
 }
 
-/// A variant has the key that names it beside those of its own table, so that what neither has can be refused.
+/// A variant has the key that names it in addition to those of its own table, so that what neither has can be refused.
 fn inline_variants(schema: &Value, definitions: &Map<String, Value>) -> Value {
     let mut schema = schema.clone();
     for variant in schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {

@@ -316,7 +316,7 @@ fn the_kernel_says_what_is_meant_where_nothing_else_is_said() {
 }
 
 #[test]
-fn a_trace_is_read_from_beside_the_scenario() {
+fn a_trace_is_read_from_the_folder_of_the_scenario() {
     let directory = std::env::temp_dir().join(format!("anabranch-scenario-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     std::fs::write(directory.join("wifi.csv"), "0,1000\n1,2000\n").unwrap();

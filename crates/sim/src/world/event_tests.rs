@@ -1,4 +1,4 @@
-//! The table of events beside itself: what one event says of the data must be what other events said of the same data before.
+//! The table of events compared with itself: what one event says of the data must be what other events said of the same data before.
 
 use super::tests::scenario;
 use super::*;

@@ -374,7 +374,7 @@ fn the_json_has_the_contract_s_names() {
     }
 }
 
-/// Recorded pairs of WiFi and cellular rates, beside the project where they are present.
+/// Recorded pairs of WiFi and cellular rates, next to the project where they are present.
 const TRACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/traces/paired_wifi_cellular");
 
 #[test]
@@ -430,8 +430,8 @@ fn sessions_without_dash_have_none_of_its_numbers() {
     assert!(json["sessions"][0].get("mean_bitrate_bps").is_none());
 }
 
-/// The rate of one flow of BBR version 3, and the rates of those beside it, through a drop-tail queue of one bandwidth-delay product.
-fn beside_bbr3(competitor: &str, count: u32, seed: u64) -> (f64, Vec<f64>) {
+/// The rate of one flow of BBR version 3, and the rates of those with it, through a drop-tail queue of one bandwidth-delay product.
+fn sharing_with_bbr3(competitor: &str, count: u32, seed: u64) -> (f64, Vec<f64>) {
     let start = 1.0 + 0.7 * seed as f64;
     let text = format!(
         r#"
@@ -463,7 +463,7 @@ start = "{start} s"
 fn bbr3_leaves_others_and_itself_a_share() {
     let mean_ratio = |competitor| {
         let ratios = (0..3).map(|seed| {
-            let (own, others) = beside_bbr3(competitor, 1, seed);
+            let (own, others) = sharing_with_bbr3(competitor, 1, seed);
             own / others[0]
         });
         ratios.sum::<f64>() / 3.0
@@ -472,7 +472,7 @@ fn bbr3_leaves_others_and_itself_a_share() {
     assert!((0.85..=1.15).contains(&itself), "{itself}");
     let cubic = mean_ratio("cubic");
     assert!(cubic <= 1.35, "{cubic}");
-    let (own, others) = beside_bbr3("cubic", 5, 0);
+    let (own, others) = sharing_with_bbr3("cubic", 5, 0);
     let fair = (own + others.iter().sum::<f64>()) / 6.0;
     let least = others.iter().copied().fold(f64::INFINITY, f64::min);
     assert!(least >= 0.25 * fair, "{least} of {fair}");

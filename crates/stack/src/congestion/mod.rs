@@ -3,7 +3,7 @@
 //! A controller sets the window and the slow-start threshold; loss detection and repair are the subflow's. Controllers
 //! count *segments acknowledged*, not acknowledgments, so delayed ACKs do not slow growth (as Linux does).
 //!
-//! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`].
+//! To add one: a file in this folder with an [`Entry`], and a line in [`REGISTRY`].
 
 mod balia;
 mod bbr;
@@ -78,7 +78,7 @@ pub struct Window {
     pub ssthresh: Packets,
     /// The rate at which packets must be paced; `None` if the controller sets none.
     pub pacing_rate: Option<Bandwidth>,
-    /// Bytes that a packet takes of that rate beside its payload. Linux counts none.
+    /// Bytes that a packet takes of that rate in addition to its payload. Linux counts none.
     pub paced_overhead: u32,
 }
 

@@ -19,7 +19,7 @@
 //! the first packet queued on an empty path already doubles the least delay and halves the window, and α is never reached.
 //! Option `drain = "kernel"` gives the kernel's rule (`"at-target"` is the default).
 //!
-//! As every delay-based controller it starves beside loss-based ones, and takes a longer route for a queue.
+//! As every delay-based controller it starves with loss-based ones at its bottleneck, and takes a longer route for a queue.
 
 use super::coupled::{self, Path};
 use super::rounds::Rounds;

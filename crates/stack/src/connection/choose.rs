@@ -372,7 +372,7 @@ impl Connection {
         }
     }
 
-    /// The subflow that was given the byte at `offset` last, of those beside `at` that have it in flight or in their queues.
+    /// The subflow that was given the byte at `offset` last, of those other than `at` that have it in flight or in their queues.
     #[cold]
     fn holder_of(&self, at: usize, offset: u64) -> Option<SubflowId> {
         let others = self.subflows.iter().enumerate().filter(|(other, _)| *other != at);

@@ -8,7 +8,7 @@
 //!
 //! The files, in the order of a segment's life: `receive` (ordered checks of a segment) and `predict` (the segment that a
 //! transfer without loss expects), `choose` (the next segment to send), `carry_out` (moves what the choice takes), `encode`
-//! (builds the segment, decides nothing), `timers`. Beside them: `subflows` (the subflows with their views), `incoming` and
+//! (builds the segment, decides nothing), `timers`. Also: `subflows` (the subflows with their views), `incoming` and
 //! `outgoing` (the two streams), `handshake`, `addresses` (ADD_ADDR, REMOVE_ADDR), `failure` (reinjection, closed
 //! subflows), `stale` (failures as in upstream Linux), `fallback` (plain TCP), `policy` (path policies), `path_mtu` (packets that were
 //! too big), `withhold` (peers that acknowledge what they have not received), `foresight` (what schedulers

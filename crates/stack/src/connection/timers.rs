@@ -22,7 +22,7 @@ pub(super) struct Progress {
     pub close_at: Deadline,
 }
 
-/// A timer of the connection, beside those of its subflows.
+/// A timer of the connection, in addition to those of its subflows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Timer {
     /// Data, DATA_FIN or the window made no progress.

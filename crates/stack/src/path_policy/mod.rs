@@ -3,7 +3,7 @@
 //! The path manager opens subflows; a policy decides which of them to use. A subflow that is not allowed keeps its TCP
 //! alive and retransmits its losses, but gets no new data, and leaves the sums of coupled congestion controls.
 //!
-//! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`].
+//! To add one: a file in this folder with an [`Entry`], and a line in [`REGISTRY`].
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod contract;

@@ -3,7 +3,7 @@
 //! A scheduler sees plain values ([`View`]) and answers with a [`Decision`]. It is asked again until it waits, so it
 //! decides one step at a time. The interface names neither TCP nor DSS, so that it fits other multipath transports.
 //!
-//! To add one: a file beside this one with an [`Entry`], and a line in [`REGISTRY`]. The conformance tests pick it up.
+//! To add one: a file in this folder with an [`Entry`], and a line in [`REGISTRY`]. The conformance tests pick it up.
 //!
 //! [`create`] makes one by name. Every scheduler takes the option `avoid_recovery`, which keeps new data off subflows
 //! in fast recovery as long as another has room.

@@ -25,7 +25,7 @@
 //! - The adjustment draws no random numbers: its cases are spread evenly, so that the same history gives the same
 //!   decisions. The shares are the constants of that source; the paper estimates them from the paths.
 //! - A^-1 is updated by the formula of Sherman and Morrison, which is exact. A later ns-3 model multiplies by A.
-//! - Units are such that typical values are near 1; there, bytes per nanosecond, beside which the identity is large.
+//! - Units are such that typical values are near 1; there, bytes per nanosecond, compared with which the identity is large.
 
 use super::{Decision, Entry, PerSubflow, Scheduler, Sent, Services, Trigger, View};
 use crate::view::SubflowView;

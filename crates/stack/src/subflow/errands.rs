@@ -1,4 +1,4 @@
-//! What a subflow has to send beside data and acknowledgments. All of it is rare, so the connection looks for it only at
+//! What a subflow has to send other than data and acknowledgments. All of it is rare, so the connection looks for it only at
 //! subflows that have any.
 
 use anabranch_segment::{MptcpOption, ResetReason};

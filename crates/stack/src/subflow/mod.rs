@@ -396,7 +396,7 @@ impl Subflow {
         view.memory = self.memory.taken(self.queued + board.outstanding(), board.packets_out(), self.queued_records);
     }
 
-    /// Queues bytes to send; returns how many of Linux's records they need beside those that are queued. `segment` is the
+    /// Queues bytes to send; returns how many of Linux's records they need in addition to those that are queued. `segment` is the
     /// payload of a full segment.
     pub fn give(&mut self, chunk: Chunk, segment: u32) -> u64 {
         let record = self.memory.record(segment);

@@ -156,7 +156,7 @@ impl Receiver {
         self.memory.grow(per_round, self.reach());
     }
 
-    /// A packet of `len` bytes arrived: the window opens by two full segments of `segment` bytes, as far as there is memory beside
+    /// A packet of `len` bytes arrived: the window opens by two full segments of `segment` bytes, as far as there is memory in addition to
     /// this packet (Linux's `tcp_grow_window`). Returns whether it did.
     pub fn widen(&mut self, len: u32, segment: u32) -> bool {
         if len > self.full_size {
@@ -434,7 +434,7 @@ impl Receiver {
         self.due = AckDue::NOW;
     }
 
-    /// Whether an acknowledgment has anything to report beside the data in order.
+    /// Whether an acknowledgment has anything to report other than the data in order.
     pub fn has_blocks(&self) -> bool {
         self.duplicate.is_some() || !self.blocks.is_empty()
     }

@@ -50,7 +50,7 @@ fn wide_numbers_take_eight_bytes_more() {
     let dss = emitted[1].1.dss.unwrap();
     assert_eq!({ dss.mapping.unwrap().dsn.value }, idsn(OUR_KEY).wrapping_add(1421));
     assert_eq!({ dss.data_ack.unwrap().value }, idsn(PEER_KEY).wrapping_add(1));
-    // With 8-byte acknowledgments one run fits beside them; with 4 bytes, two.
+    // With 8-byte acknowledgments one run fits in with them; with 4 bytes, two.
     for (start, stream) in [(101, 100), (301, 300), (501, 500)] {
         talk.deliver(0, peer(start, 1).data(stream, 100));
     }

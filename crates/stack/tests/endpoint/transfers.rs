@@ -71,7 +71,7 @@ fn a_cap_limits_the_rate_of_all_subflows_together() {
         // A third of both paths, and more than either of them alone.
         for mbps in [3, 12] {
             let (took, packets) = capped(commit, Some(mbps));
-            // Beside it: handshakes, slow start, and last bytes that were committed to the slow path.
+            // In addition: handshakes, slow start, and last bytes that were committed to the slow path.
             let ideal = (5 * MIB) as f64 * 8.0 / (mbps as f64 * 1e6);
             assert!(
                 took > ideal && took < 1.05 * ideal + 0.5,

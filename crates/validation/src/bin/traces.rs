@@ -1,4 +1,4 @@
-//! Compares synthetic rates with the recordings beside the project, and fits their parameters.
+//! Compares synthetic rates with the recordings next to the project, and fits their parameters.
 //!
 //! `traces [--seeds N] [--write FILE]` prints the parameters and the comparison, and with `--write` puts them into FILE
 //! (`docs/validation/traces.md`), between their markers. `traces --fit [KIND]` looks for parameters of every kind, or of one. It

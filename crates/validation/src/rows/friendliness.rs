@@ -91,7 +91,7 @@ fn do_no_harm(control: &'static str, drop_tail: bool) -> LawRow {
     let queue = if drop_tail { "drop-tail" } else { "RED" };
     LawRow {
         number: 13,
-        network: format!("{control} with both paths through one bottleneck ({queue}), one NewReno beside it"),
+        network: format!("{control} with both paths through one bottleneck ({queue}), and one NewReno"),
         checks: vec![Check::at_most("share over the TCP's", "RFC 6356, goal 2", 1.15)],
         seeds: 10,
         quick_seeds: u64::from(control == "lia" && !drop_tail),

@@ -1,6 +1,6 @@
 //! Row 14: what BBR's coupled form takes from others, and what it makes of links of its own.
 //!
-//! The yardstick at a common bottleneck is one BBR, which takes more from loss-based flows than these take from each other. Beside a BBR whose pace
+//! The yardstick at a common bottleneck is one BBR, which takes more from loss-based flows than these take from each other. With a BBR whose pace
 //! leaves room for headers, as that of `cbbr` does, the subflows together have to get as much as it does. Linux's own is faster, and its row says
 //! only that they do not take more than it.
 
@@ -71,7 +71,7 @@ paths = ["a", "b"]
 path = "a"
 "#;
 
-/// Both subflows through one drop-tail bottleneck, with plain TCPs beside them.
+/// Both subflows through one drop-tail bottleneck, together with plain TCPs.
 fn share(pipes: u32, competitor: Competitor, count: u32, check: Check) -> LawRow {
     let measure = move |seed: u64| {
         let changes = [
@@ -96,7 +96,7 @@ fn share(pipes: u32, competitor: Competitor, count: u32, check: Check) -> LawRow
     LawRow {
         number: 14,
         network: format!(
-            "cbbr with both paths through 10 Mb/s, queue of {pipes} BDP, {count} {}{plural} beside it",
+            "cbbr with both paths through 10 Mb/s, queue of {pipes} BDP, and {count} {}{plural}",
             competitor.name
         ),
         checks: vec![check],
@@ -126,7 +126,7 @@ queue = "40 kB"
 start_spread = "1 s"
 "#;
 
-/// The wire rate of the session over these paths, with what the changes say beside it.
+/// The wire rate of the session over these paths, with what else the changes say.
 fn session(text: &str, changes: &[(&str, &str)], payload: f64, seed: u64) -> f64 {
     let changes: Vec<_> = changes.iter().map(|(key, value)| set(*key, *value)).collect();
     wire_rate(&simulate(text, &changes, seed).metrics.sessions, payload)
@@ -150,7 +150,7 @@ fn alone() -> LawRow {
     };
     LawRow {
         number: 14,
-        network: "cbbr over 8 and 4 Mb/s, nothing beside it".into(),
+        network: "cbbr over 8 and 4 Mb/s, no other traffic".into(),
         checks: vec![Check::at_least("total over two single BBRs", "ours", 0.95)],
         seeds: 5,
         quick_seeds: 1,

@@ -51,7 +51,7 @@ pub const GROUPS: &[Group] = &[
         unit: Some(RateUnit::BYTES_PER_SECOND),
         ..group(
             "lte",
-            "cellular on foot, beside the WiFi above (Aydin, Fund, Panwar 2023)",
+            "cellular on foot, recorded with the WiFi above (Aydin, Fund, Panwar 2023)",
             false,
             "paired_wifi_cellular",
         )

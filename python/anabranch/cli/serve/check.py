@@ -87,7 +87,7 @@ def _read(reader: int, goes_on: Callable[[], bool]) -> tuple[bytes, bool]:
 
 
 def _work(work: Callable[[], object], writer: int) -> int:
-    """The other process. :It ends by itself even if no process is left to end it:: it has copies of all that is open."""
+    """The other process. It ends by itself even if no process is left to end it: it has copies of all that is open."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)

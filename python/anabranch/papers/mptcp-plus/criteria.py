@@ -429,7 +429,7 @@ def p9(study: Study) -> Found:
         case = Case(queue, "friendly-bottleneck", {"queue": queue})
         tcp = study.values(case, on_the_wire("traffic.0.goodput_bps", TCP_PAYLOAD))
         share = study.interval(study.values(case, multipath) / tcp)
-        where = f"mcc with both paths through one bottleneck ({queue}), one NewReno beside it"
+        where = f"mcc with both paths through one bottleneck ({queue}), and one NewReno"
         yield Finding(f"{where}: share over the TCP's {digits(share)}, at most 1.15", at_most(share, 1.15))
     yield from balances_congestion(study)
 

@@ -37,7 +37,7 @@ STICKY = (GR, TP, TR)
 SCHEDULERS = (DFT, *STICKY)
 PATHS = ("path1", "path2", "path3")
 
-# :The share of comparisons that may differ by chance:: an interval has a fortieth of its probability on either side.
+# The share of comparisons that may differ by chance: an interval has a fortieth of its probability on either side.
 BY_CHANCE = 0.05
 # Above this area a condition predicts (Hosmer and Lemeshow call it acceptable discrimination).
 USEFUL = 0.7

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// Bytes of one read, and all that a response holds beside what is written to its connection.
+/// Bytes of one read, and all that a response holds in addition to what is written to its connection.
 pub(super) const CHUNK: usize = 64 << 10;
 
 /// Time for an operation on a file. Files of a network mount that is gone, or of a broken disk, take for ever.

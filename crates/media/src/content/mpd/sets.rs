@@ -185,7 +185,7 @@ pub(super) fn choose(sets: &[AdaptationSet]) -> Result<UsedSets, NoVideo> {
     let (usable, skipped): (Vec<_>, Vec<_>) = sets.iter().enumerate().partition(|(_, set)| set.unknown().is_none());
     for (n, set) in skipped {
         let scheme = set.unknown().unwrap_or_default();
-        // Trick modes are expected beside a video, and no part of it.
+        // Trick modes are expected together with a video, and no part of it.
         if set.kind == MediaKind::Video && scheme != TRICK_MODE {
             let why = format!("has the EssentialProperty {scheme}, which dash.js does not know");
             remarks

@@ -20,7 +20,7 @@ pub enum Separator {
     None,
 }
 
-/// In the order in which they are tried: a comma may be a decimal one, and blanks may stand beside any of them.
+/// In the order in which they are tried: a comma may be a decimal one, and blanks may stand next to any of them.
 const SEPARATORS: [Separator; 4] = [Separator::Semicolon, Separator::Tab, Separator::Comma, Separator::Blanks];
 
 /// More columns no table has.
@@ -78,7 +78,7 @@ impl Separator {
     fn of(lines: &[&str]) -> Self {
         let counts =
             |separator: &Separator| -> Vec<usize> { lines.iter().map(|line| separator.fields(line).len()).collect() };
-        // A tab at the beginning or at the end of a line stands beside an empty field, so tabs are no mere blanks.
+        // A tab at the beginning or at the end of a line stands next to an empty field, so tabs are no mere blanks.
         let tabs = lines.iter().any(|line| line.starts_with('\t') || line.ends_with('\t'));
         let agree = |separator: &Separator| match counts(separator).split_first() {
             _ if tabs && *separator == Separator::Blanks => false,

@@ -46,8 +46,8 @@ const TIME: [&str; 26] = [
     "walltime",
 ];
 
-/// Words that may stand beside them.
-const BESIDE_TIME: [&str; 24] = [
+/// Words that may stand with them.
+const WITH_TIME: [&str; 24] = [
     "since",
     "in",
     "of",
@@ -74,7 +74,7 @@ const BESIDE_TIME: [&str; 24] = [
     "monotonic",
 ];
 
-/// Words of which one makes a heading one of rates, if all others are of `BESIDE_RATE`.
+/// Words of which one makes a heading one of rates, if all others are of `WITH_RATE`.
 const RATE: [&str; 17] = [
     "rate",
     "rates",
@@ -95,8 +95,8 @@ const RATE: [&str; 17] = [
     "debit",
 ];
 
-/// Words that may stand beside them: directions, networks, statistics.
-const BESIDE_RATE: [&str; 40] = [
+/// Words that may stand with them: directions, networks, statistics.
+const WITH_RATE: [&str; 40] = [
     "data",
     "bit",
     "link",
@@ -154,7 +154,7 @@ impl Meaning {
         let words: Vec<String> = words(heading).into_iter().filter(|word| *word != "/").flat_map(camel_case).collect();
         let is = |word: &String, list: &[&str]| list.contains(&word.as_str());
         let unit = words.iter().find_map(|word| TimeUnit::of_word(word));
-        let timely = |word: &String| TimeUnit::of_word(word).is_some() || is(word, &TIME) || is(word, &BESIDE_TIME);
+        let timely = |word: &String| TimeUnit::of_word(word).is_some() || is(word, &TIME) || is(word, &WITH_TIME);
         let about_time = words.len() == 1 || words.iter().any(|word| is(word, &TIME) || word.starts_with("sec"));
         if !words.is_empty()
             && words.iter().all(timely)
@@ -163,10 +163,10 @@ impl Meaning {
         {
             return Meaning::Time(unit);
         }
-        if words.iter().any(|word| is(word, &RATE)) && words.iter().all(|w| is(w, &RATE) || is(w, &BESIDE_RATE)) {
+        if words.iter().any(|word| is(word, &RATE)) && words.iter().all(|w| is(w, &RATE) || is(w, &WITH_RATE)) {
             return Meaning::Rate(None);
         }
-        if words.iter().any(|word| is(word, &AMOUNT)) && words.iter().all(|w| is(w, &AMOUNT) || is(w, &BESIDE_RATE)) {
+        if words.iter().any(|word| is(word, &AMOUNT)) && words.iter().all(|w| is(w, &AMOUNT) || is(w, &WITH_RATE)) {
             return Meaning::Amount;
         }
         Meaning::Unknown

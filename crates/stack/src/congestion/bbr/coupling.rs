@@ -16,7 +16,7 @@
 //! BBR; and they probe for bandwidth less than they would alone. The ceiling keeps a shallow queue from overflowing in each
 //! cycle. BBR paces some 5 % below the bandwidth, because its rate counts payload alone. That lets queues shrink, but where there is no
 //! queue it leaves the link idle.
-//! Both rules would leave nearly everything to a BBR beside it, which does not answer losses and fills what others leave. So they do not apply
+//! Both rules would leave nearly everything to a BBR at the same bottleneck, which does not answer losses and fills what others leave. So they do not apply
 //! to a queue that such flows keep. And where the queue is shared with loss-based flows, these are given time to grow again
 //! after a loss, before the subflows take what became free.
 //!
@@ -107,7 +107,7 @@ impl Round {
     }
 }
 
-/// The state that `cbbr` has beside BBR's.
+/// The state that `cbbr` has in addition to BBR's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Coupling {
     /// w: the part of the connection's bandwidth.

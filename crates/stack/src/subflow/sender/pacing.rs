@@ -80,7 +80,7 @@ impl Sender {
         let calm = matches!(self.phase, Phase::Open | Phase::Disorder);
         let busy = now.since(self.last_sent_at) <= BURST_TIME;
         let little = u64::from(room) < burst && 3 * room < cwnd && unsent > u64::from(room) * full;
-        // The first one in flight is acknowledged soon: within a burst's time, which Linux 6.18 uses beside half a
+        // The first one in flight is acknowledged soon: within a burst's time, which Linux 6.18 uses in addition to half a
         // round trip.
         let near = BURST_TIME.min(self.rtt.srtt() / 2);
         let soon = || self.board.front().is_some_and(|front| front.sent_at + self.rtt.srtt() <= now + near);

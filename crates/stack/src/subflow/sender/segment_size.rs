@@ -1,4 +1,4 @@
-//! How large a segment may be: path MTU discovery by the sender itself (RFC 4821, RFC 8899), beside the reports of routers
+//! How large a segment may be: path MTU discovery by the sender itself (RFC 4821, RFC 8899), in addition to the reports of routers
 //! ([`Connection::handle_too_big`](crate::Connection::handle_too_big)).
 //!
 //! A link that drops large packets and says nothing is a *black hole*. A timeout does not show one: packets of every size may be lost,
@@ -205,14 +205,14 @@ impl SegmentSize {
         possible.map(move |mtu| mtu - headers).filter(move |small| *small < room)
     }
 
-    /// The room of small segments beside packets with `len` bytes of payload, which may be smaller than full ones; `None` where these are
+    /// The room of small segments while packets are in use with `len` bytes of payload, which may be smaller than full ones; `None` where these are
     /// as small.
     fn small_room(&self, len: u32) -> Option<u32> {
         let smaller = || self.small_rooms().filter(|room| room - MAX_OPTIONS_LEN < len);
         smaller().nth(self.suspicion.given_up).or_else(|| smaller().last())
     }
 
-    /// Payload of a small segment beside such packets, whatever its options are.
+    /// Payload of a small segment while such packets are in use, whatever its options are.
     fn small_payload(&self, len: u32) -> Option<u32> {
         self.small_room(len).map(|room| room - MAX_OPTIONS_LEN)
     }

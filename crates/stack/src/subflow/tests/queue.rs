@@ -6,14 +6,14 @@ use anabranch_events::SendKind;
 
 /// Linux's record of these segments holds 65 of them: 65 535 bytes less room for headers.
 const RECORD: u64 = 65 * 1000;
-/// The memory of a record beside its payload.
+/// The memory of a record without its payload.
 const OVERHEAD: u64 = 256 + 320 + 320;
 
 fn chunk(stream_offset: u64, len: u64) -> Chunk {
     Chunk { stream_offset, len, kind: SendKind::New }
 }
 
-/// Memory beside the payload, in records.
+/// Memory without the payload, in records.
 fn records(bed: &Bed) -> u64 {
     let view = bed.subflow.view(PACKET);
     let overhead = view.memory - view.queued - view.outstanding;
