@@ -130,7 +130,7 @@ test: | $(VENV)/.created ## Runs every test that this machine can run, but the s
 	@# What is installed comes over the network, while Cargo compiles.
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.development $(VENV)/.testable
 	@# Tests in real time wait most of the time, so that both languages together take little longer than one of them.
-	@echo "Tests and checks of Rust and of Python run beside each other; their output follows as each of them ends."
+	@echo "Tests and checks of Rust and of Python run at the same time; their output follows as each of them ends."
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=recurse rust-test python
 	@# What emulates links has the machine to itself: packets that are late change what a kernel does.
 	@$(MAKE) --no-print-directory rust-live
@@ -186,7 +186,7 @@ rustdoc: ## Builds the pages of the crates; a broken link is an error. The slow 
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet $(FEATURES)
 
 # In the build of `make test`, whose debug assertions hold in ten thousand networks, too.
-slow: build $(VENV)/.testable $(VENV)/.development $(VENV)/.site ## Runs the slow suite: ten thousand random networks, every handoff, all of dash.js, the kernel beside the simulation.
+slow: build $(VENV)/.testable $(VENV)/.development $(VENV)/.site ## Runs the slow suite: ten thousand random networks, every handoff, all of dash.js, the kernel compared with the simulation.
 	$(BIN)/pytest -m "slow and not live" $(IN_PARALLEL)
 	@# What is measured in real time has the machine to itself.
 	$(BIN)/pytest -m "slow and live"
@@ -212,7 +212,7 @@ bench: $(VENV)/.created ## Measures speed and memory.
 instructions: tools ## Counts instructions per delivered packet, which do not depend on what else the machine does.
 	@$(PYTHON) scripts/instructions.py $(INSTRUCTIONS)
 
-bench-live: ## Measures the server beside the kernel's own, as root on an idle machine.
+bench-live: ## Measures the server and the kernel's own, as root on an idle machine.
 	$(CARGO) bench -p anabranch-live --bench wire --locked
 
 docs: $(VENV)/.testable $(VENV)/.development ## Regenerates the pages and the Python types that follow from the code.
@@ -235,10 +235,10 @@ tables: build validation images ## Makes all tables, samples and figures of the 
 fuzz: ## Fuzzes the wire format, the endpoint, traces and MPDs, FUZZ_SECONDS=60 each; on a stable compiler, replays and changes the corpus.
 	@CARGO="$(CARGO)" scripts/fuzz.sh
 
-matrix: ## curl from our server in every combination, and outages beside the kernel's: thirteen minutes, needs what the live suite needs.
+matrix: ## curl from our server in every combination, and outages compared with the kernel's: thirteen minutes, needs what the live suite needs.
 	ANABRANCH_MATRIX=1 $(CARGO) test --locked -p anabranch-live --test live -- matrix:: failover:: --ignored --nocapture --test-threads=1
 
-uploads: ## 304 uploads of 1 to 50 MB through our server to nginx, each beside the kernel's own proxy: half an hour.
+uploads: ## 304 uploads of 1 to 50 MB through our server to nginx, each compared with the kernel's own proxy: half an hour.
 	ANABRANCH_MATRIX=1 $(CARGO) test --locked -p anabranch-live --test live -- uploads:: --include-ignored --nocapture --test-threads=1
 
 soak: build ## Clients of all kinds use two servers for SOAK_MINUTES=45, as root; memory and descriptors must stay what they are.

@@ -137,7 +137,7 @@ def facts(kind: Kind, entry: Entry) -> str:
     found = options(kind, entry.name)
     if found and kind.name == "abr-rules":
         named = ", ".join(f"`{option.name}`" for option in found)
-        lines.append(f"| Options | {named}, beside those of every [DASH player](../../reference/scenario.md) |")
+        lines.append(f"| Options | {named}, and those of every [DASH player](../../reference/scenario.md) |")
     elif found:
         rows = [(f"`{option.name}`", option.default, option.valid) for option in found]
         lines += ["", markdown.table(("option", "default", "valid"), rows, texts=3)]

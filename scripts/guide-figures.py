@@ -296,7 +296,7 @@ def blocking() -> Figure:
 
 
 def coupling() -> Figure:
-    """What one TCP keeps at a bottleneck beside a connection with two subflows."""
+    """What one TCP keeps at a bottleneck with a connection of two subflows."""
     names = ("newreno", "lia", "olia", "balia")
     shares = []
     for name in names:

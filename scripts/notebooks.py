@@ -70,7 +70,7 @@ def page(notebook: nbformat.NotebookNode, name: str) -> tuple[str, dict[str, byt
 
 
 def _shown(output: nbformat.NotebookNode, name: str, figures: dict[str, bytes]) -> Iterator[str]:
-    """An output as Markdown; a figure is kept beside it."""
+    """An output as Markdown; a figure is kept next to it."""
     if output.output_type == "stream":
         # Progress is a line that is written over, and of no interest afterwards.
         if output.text.strip() and "\r" not in output.text:

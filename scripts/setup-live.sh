@@ -25,7 +25,7 @@ missing=()
 for program in "${!package_of[@]}"; do
   command -v "$program" >/dev/null || missing+=("${package_of[$program]}")
 done
-# VLC's decoders, letters for Chromium's pages, nginx's proxy of streams, and what the programs for the kernel are built with beside clang: these
+# VLC's decoders, letters for Chromium's pages, nginx's proxy of streams, and what the programs for the kernel are built with besides clang: these
 # come without a program.
 for package in vlc-plugin-base fonts-dejavu-core libnginx-mod-stream libelf-dev zlib1g-dev; do
   dpkg-query --show --showformat '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")

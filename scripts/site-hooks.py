@@ -1,4 +1,4 @@
-"""What MkDocs does beside its own work: the executed notebooks become pages."""
+"""What MkDocs does in addition to its own work: the executed notebooks become pages."""
 
 from __future__ import annotations
 

@@ -343,7 +343,7 @@ MISTAKES = (
 DISTURB_EVERY_S = 40.0
 # So long a device is gone.
 GONE_S = 4.0
-# The file of a device that was deleted stays open beside that of the new one: one of each server, however often.
+# The file of a device that was deleted stays open with that of the new one: one of each server, however often.
 DELETED_DEVICES = 1
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws recorded traces beside synthetic ones of the same lengths and means: course, distribution, autocorrelation.
+"""Draws recorded traces and synthetic ones of the same lengths and means: course, distribution, autocorrelation.
 
     .venv/bin/python scripts/trace-figure.py --kind lte --out lte.png report_car_000*.json
     .venv/bin/python scripts/trace-figure.py --kind wifi-walk --unit B/s --out walk.png *_wifi.csv

@@ -78,7 +78,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def module_of_paper(name: str, module: str) -> ModuleType:
-    """A program beside the criteria of a shipped paper, or these."""
+    """A program in the folder of a shipped paper, or its criteria."""
     folder = paper.shipped()[name]
     # Those of another paper may have the same names.
     for file in folder.glob("*.py"):
@@ -194,7 +194,7 @@ def require_live(*programs: str) -> None:
         _leave(f"live tests need {', '.join(lacking)}")
 
 
-# What live tests of the server need beside `ip`, and the length of their film.
+# What live tests of the server need besides `ip`, and the length of their film.
 SERVER_PROGRAMS = ("tc", "setpriv", "curl", "mptcpize", "nstat", "openssl", "sysctl")
 FILM_LEN = 20_000_000
 

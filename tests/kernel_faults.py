@@ -28,7 +28,7 @@ from anabranch.runs.captured import CaptureExplanation, explain_capture
 from anabranch.runs.parts import Part
 
 PROGRAMS = ("curl", "dumpcap", "mptcpize", "nginx")
-"""What the runs need beside the testbed."""
+"""What the runs need besides the testbed."""
 
 BEGIN_S = 2.5
 """When the download begins: nginx listens and the capture runs by then."""
@@ -154,7 +154,7 @@ def _slower(network: Network) -> Keys:
     return {"event": [_after(network.random.uniform(1.0, 2.0), link="wifi", rate=f"{rate:.3f} Mb/s")]}
 
 
-def _beside(network: Network) -> Keys:
+def _other_downloads(network: Network) -> Keys:
     start = BEGIN_S + network.random.uniform(0.5, 1.5)
     return {"traffic": [{"path": "wifi", "count": network.random.randint(2, 4), "start": f"{start:.2f} s"}]}
 
@@ -189,7 +189,7 @@ KINDS = (
     _kind("short queues", "loss-queue", None, _queues),
     _kind("a cut link", "link-down loss-outage", WIFI, _cut),
     _kind("a link that becomes slow", "slower-or-shared", WIFI, _slower),
-    _kind("downloads beside", "slower-or-shared", WIFI, _beside),
+    _kind("downloads beside", "slower-or-shared", WIFI, _other_downloads),
     _kind("a small receive buffer", "receive-window", None, lambda n: _buffer(n, "receive")),
     _kind("a small send buffer", "send-buffer", None, lambda n: _buffer(n, "send")),
     _kind("a backup", "backup", LTE, lambda _: {"path.lte.backup": True}),

@@ -371,7 +371,7 @@ def plant(kind: str, number: int, seed: int) -> Fault | None:
 
 
 def plant_two(pair: tuple[str, str], number: int, seed: int) -> Fault | None:
-    """The n-th run with two faults, each of which costs beside the other one; none if none does."""
+    """The n-th run with two faults, each of which costs something with the other one; none if none does."""
     numbers = random.Random(f"{seed}/{pair}/{number}")
     players = [player for player in KINDS[pair[0]].players if player in KINDS[pair[1]].players]
     for _ in range(MOST_DRAWS):

@@ -79,16 +79,16 @@ def workers() -> Iterator[Any]:
 
 OWN = """\
 import anabranch
-import beside
+import neighbour
 
 
 class Mine(anabranch.Scheduler):
     def decide(self, view, trigger):
-        return view.candidates[min(beside.POSITION, len(view.candidates) - 1)]
+        return view.candidates[min(neighbour.POSITION, len(view.candidates) - 1)]
 """
 
 
-def test_modules_beside_the_plan_travel_with_their_runs(
+def test_modules_next_to_the_plan_travel_with_their_runs(
     workers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study, elsewhere = tmp_path / "study", tmp_path / "elsewhere"
@@ -96,7 +96,7 @@ def test_modules_beside_the_plan_travel_with_their_runs(
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
     (study / "own_of_the_study.py").write_text(OWN, "utf-8")
-    (study / "beside.py").write_text("POSITION = 1\n", "utf-8")
+    (study / "neighbour.py").write_text("POSITION = 1\n", "utf-8")
     (study / "base.toml").write_text(BASE, "utf-8")
     file = study / "plan.toml"
     file.write_text(
@@ -107,7 +107,7 @@ def test_modules_beside_the_plan_travel_with_their_runs(
     local = swept(file, tmp_path / "local", Threads(1))
     # Workers on another machine have no such folder.
     parcel = pickle.loads(pickle.dumps(_parcel(file)))
-    for module in ("own_of_the_study", "beside"):
+    for module in ("own_of_the_study", "neighbour"):
         sys.modules.pop(module, None)
     study.rename(tmp_path / "away")
     with distributed.Client(workers, set_as_default=False) as client:

@@ -161,11 +161,11 @@ def test_long_subtitles_are_wrapped() -> None:
 
 
 def test_only_the_last_panel_of_a_column_has_a_time_axis_and_titles_stand_right_above_their_panels() -> None:
-    alone, beside = (
+    alone, both = (
         draw_session(session(), title="t", subtitle=""),
         compare([Column("a", "", session())] * 2, title="t"),
     )
-    for figure, columns in ((alone, 1), (beside, 2)):
+    for figure, columns in ((alone, 1), (both, 2)):
         drawn = [axes for axes in figure.axes if axes.get_gid() != "events"]
         below = [axes for axes in drawn if axes.xaxis.get_visible()]
         assert [axes.get_xlabel() for axes in below] == ["Time (s)"] * columns
@@ -324,9 +324,9 @@ def test_lines_have_the_style_of_their_path_and_the_scenarios_paths_decide_on_it
     _, second = recorded.paths
     alone = dataclasses.replace(recorded, paths=(dataclasses.replace(second, path="shared"),))
     in_detail = draw_session(alone, title="t", subtitle="", paths=("private", "shared"))
-    beside = compare([Column("a", "", alone, paths=("private", "shared"))], title="t")
+    own_axis = compare([Column("a", "", alone, paths=("private", "shared"))], title="t")
     expected = style.path_styles(["private", "shared"])["shared"]
-    for figure in (in_detail, beside):
+    for figure in (in_detail, own_axis):
         assert panel_of(figure, "throughput-shared")[1].get_color() == expected.colour
     assert panel_of(in_detail, "window-shared")[1].get_color() == expected.colour
     assert panel_of(draw_session(recorded, title="t", subtitle=""), "window-path1")[1].get_linestyle() == "-"

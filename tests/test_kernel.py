@@ -173,7 +173,7 @@ def test_kernel_runs_with_each_control_do_not_contradict_the_simulation(place: s
 
 
 # The page has the bars for means of longer and more runs.
-# With six runs beside each other, all three tries of a reference's two runs were late once, on an idle machine.
+# With six runs at the same time, all three tries of a reference's two runs were late once, on an idle machine.
 SHORT: dict[str, Any] = {"seeds": 2, "at_once": 4, "set": {"duration": "120 s"}}
 # After one minute of warm-up and one of measurement LIA's share of the busy link is still falling. In 40 simulated runs
 # the share, over that without coupling, is then 0.77 with a standard deviation of 0.18, and after two minutes 0.62 and

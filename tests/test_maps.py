@@ -51,7 +51,7 @@ def test_a_page_shows_a_map_as_a_table(chart: MapChart) -> None:
     assert '<th scope="row">300</th>' in text
 
 
-def test_a_paper_has_maps_beside_each_other(chart: MapChart) -> None:
+def test_a_paper_has_maps_in_a_row(chart: MapChart) -> None:
     figure = paper.maps([chart, chart, chart], columns=2)
     assert len(figure.axes) == 3
     texts = [text.get_text() for text in figure.axes[0].texts]

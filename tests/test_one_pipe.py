@@ -150,7 +150,7 @@ def test_every_chunk_arrives_with_any_control_in_both_commit_models(
 
 @pytest.mark.parametrize("name", ["live", "wire-cuts", "wire-recorded", "wire-dash"])
 def test_the_page_has_the_tables_of_the_kept_runs(study: Paper, name: str, tmp_path: Path) -> None:
-    """Beside the simulations as they are now, except where these are kept, too."""
+    """Compared with the simulations as they are now, except where these are kept, too."""
     with Store(tmp_path, provenance.build()) as store:
         (found,) = reproduction.reproduce(
             [study.only([name])], store, seeds=None, sensitivity=False, execute=Threads(2), progress=Counted()

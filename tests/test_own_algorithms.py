@@ -466,7 +466,7 @@ FIRST_OF = """\
 """
 
 
-def test_a_module_is_found_beside_the_plan(anabranch: Run, answer: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_module_is_found_next_to_the_plan(anabranch: Run, answer: Callable[..., Any], tmp_path: Path) -> None:
     """A shipped scenario has no folder, and where the command runs another module has that name."""
     study, elsewhere = tmp_path / "study", tmp_path
     study.mkdir()

@@ -1,4 +1,4 @@
-"""Figures of papers: in the text, as files beside it, and in reports."""
+"""Figures of papers: in the text, as files in its folder, and in reports."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ Write = Callable[[str], Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Writes a plan beside its base."""
+    """Writes a plan next to its base."""
     (tmp_path / "base.toml").write_text(BASE, encoding="utf-8")
 
     def call(text: str) -> Path:

@@ -1,4 +1,4 @@
-"""Plans with runs in real time: beside simulations, repeated where they were invalid, and compared with them."""
+"""Plans with runs in real time: with simulations, repeated where they were invalid, and compared with them."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_the_key_of_a_live_run_has_kernel_and_number(both: Path, monkeypatch: py
     assert same == [not run.engine.is_live for run in runs]
 
 
-def test_simulations_beside_the_kernel_have_its_room_for_headers(both: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simulations_for_the_kernel_have_its_room_for_headers(both: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_core, "header_room", lambda: 256, raising=False)
     build = ("transport.header_room", "256")
     assert [build in run.overrides for run in _runs(both)] == [not run.engine.is_live for run in _runs(both)]

@@ -878,7 +878,7 @@ def test_the_first_columns_stay_on_a_phone(opened: Open, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("second", "stays"), [("lia", 2), ("a_control_with_a_very_long_name_of_its_own", 1)])
-def test_what_a_row_is_stays_beside_its_numbers_on_a_phone(
+def test_what_a_row_is_stays_next_to_its_numbers_on_a_phone(
     opened: Open, tmp_path: Path, second: str, stays: int
 ) -> None:
     heads = [document.Column("scheduler"), document.Column("congestion control")]

@@ -197,7 +197,7 @@ def test_wrong_input_names_the_remedy() -> None:
     assert run("dash", "--seeds", "1").returncode == 2
     for arguments, remedy in (
         (("--until", "certain"), 'expected "decided"'),
-        (("--until", "decided", "--seeds", "4"), "no --seeds beside it"),
+        (("--until", "decided", "--seeds", "4"), "no --seeds with it"),
         (("--until", "decided", "--budget", "soon"), "soon"),
     ):
         done = run("dash", *arguments)

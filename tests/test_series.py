@@ -65,7 +65,7 @@ def test_there_are_enough_intervals_and_never_too_many(samples: int) -> None:
         assert min(samples, most / 2.5) <= intervals <= most
 
 
-def test_sessions_beside_each_other_have_the_same_intervals() -> None:
+def test_sessions_next_to_each_other_have_the_same_intervals() -> None:
     short, long = (session(samples) for samples in (300, 6000))
     figure = figures.compare([Column("a", "", each) for each in (short, long)], title="")
     lines = [line for axes in figure.axes for line in axes.lines if line.get_gid() == "throughput-wifi"]
@@ -83,7 +83,7 @@ def test_lines_of_windows_begin_with_the_first_sample_of_their_subflow(samples: 
             first = np.flatnonzero(~np.isnan(line))[0]
             assert found.state_times_s[first] == pytest.approx((begin + 1) * SAMPLE_S)
         assert found.paths[number].window_packets[0][first] == begin
-    # A window that grows steadily is a straight line, whatever begins beside it.
+    # A window that grows steadily is a straight line, whatever begins at the same time.
     wifi = found.paths[0].window_packets[0]
     expected = found.state_times_s / SAMPLE_S - 1.0
     np.testing.assert_allclose(wifi[~np.isnan(wifi)], expected[~np.isnan(wifi)])

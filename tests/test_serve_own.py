@@ -70,7 +70,7 @@ class Shrinks(CongestionControl):
 
 @pytest.fixture
 def site(videos: Path) -> Path:
-    """A directory with a film, a configuration, and the scheduler that it names beside it."""
+    """A directory with a film, a configuration, and next to it the scheduler that it names."""
     (videos / "serve.toml").write_text(CONFIGURATION + 'scheduler = "own:Own"\n', "utf-8")
     (videos / "own.py").write_text(MIN_RTT, "utf-8")
     return videos

@@ -1,4 +1,4 @@
-"""Statistics beside published values, and what comparisons make of them."""
+"""Statistics compared with published values, and what comparisons make of them."""
 
 import math
 from dataclasses import replace
@@ -144,7 +144,7 @@ def test_pairs_show_what_their_means_hide() -> None:
     (found,) = compare(table(values, networks=9), QOE, ("scheduler", "trace"))
     assert verdicts(found) == {"b": "better", "a": "reference", "d": "identical", "c": "worse"}
     assert (found.pairs, found.seeds, found.units, found.unit, found.tests) == (90, 10, 9, Unit.NETWORK, 3)
-    # Beside their own intervals the difference is nothing.
+    # Compared with their own intervals the difference is nothing.
     assert all(entry.mean.half_width > 50 for entry in found.entries)
     lower = compare(
         table(values, 9), Contrast("qoe", False, ("scheduler",), ("trace",), {"scheduler": "a"}), ("scheduler", "trace")

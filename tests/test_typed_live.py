@@ -43,7 +43,7 @@ def test_every_live_run_of_the_pages_works(launch: Run, tmp_path: Path, ladder: 
         done = launch(*arguments, "--out", tmp_path / str(number), timeout=RUN_TIMEOUT_S)
         return f"{commands[number]}: {done.stderr}" if done.returncode else ""
 
-    # Two at a time: they wait for real time, mostly. Whether their links were late beside each other is no matter here.
+    # Two at a time, because they wait for real time, mostly. Whether their links were late is no matter here.
     with ThreadPoolExecutor(2) as pool:
         assert [failed for failed in pool.map(ran, range(len(commands))) if failed] == []
     for number, command in enumerate(commands):

@@ -18,7 +18,7 @@ from conftest import LADDER_BPS, Run, require_live
 
 pytestmark = pytest.mark.live
 
-# (d) plays for two minutes; all other quick test cases run beside it.
+# (d) plays for two minutes; all other quick test cases run at the same time.
 _QUICK_LIMIT_S = 600
 
 

@@ -29,7 +29,7 @@ class Careful(AbrRule):
 '''
 _ = Path("careful.py").write_text(source)
 # %% [markdown]
-# ## One session beside another
+# ## One session compared with another
 #
 # Two paths, one of which loses packets and whose rate varies as that of WiFi on a walk. `rule` puts the rule into the player of `bola`, so that
 # everything but the decisions is the same: buffer, start-up, requests.
@@ -65,7 +65,7 @@ players = {
 }
 plan = {
     "schema": 1,
-    "question": "How does the careful rule stand beside the published ones?",
+    "question": "How does the careful rule compare with the published ones?",
     "scenario": "network.toml",
     "seeds": 8,
     "choose": {"player": {name: {"session.0.player": player} for name, player in players.items()}},

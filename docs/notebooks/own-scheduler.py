@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Own scheduler against all built-ins
 #
-# A scheduler is a class with one method. This notebook writes one, looks at what it does, and puts it beside every built-in scheduler on the same networks.
+# A scheduler is a class with one method. This notebook writes one, looks at what it does, and compares it with every built-in scheduler on the same networks.
 #
 # The idea: the subflow on which a segment is likely to arrive first, if what is queued goes ahead of it.
 # %%
@@ -60,7 +60,7 @@ costs.group_by("subflow").agg(pl.col("value").mean().alias("mean cost, s"), pl.l
 # %% [markdown]
 # What `ctx.emit` said is in the table of events. So is everything else, such as each segment with its subflow.
 #
-# ## Beside all others
+# ## Compared with all others
 #
 # Each with the same six seeds. The number that counts is how long a chunk takes: the mean over the chunks of a run.
 # %%

@@ -919,7 +919,7 @@ def measure(scenario: Scenario, *, seed: int, stop: Stop, reducers: Sequence[str
         scenario: The scenario.
         seed: The seed.
         stop: Ends it early.
-        reducers: What is computed beside the metrics.
+        reducers: What is computed in addition to the metrics.
         segments: Whether the lists of media segments are wanted; else they are empty.
 
     Raises:

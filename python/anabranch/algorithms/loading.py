@@ -1,7 +1,7 @@
 """From the name of an algorithm in a scenario to an object of its class.
 
-A name is ``module:Class``, or what a decorator registered in this process. Modules are looked for beside the scenario,
-beside the plan that has it, in the current directory, and where Python looks.
+A name is ``module:Class``, or what a decorator registered in this process. Modules are looked for next to the scenario,
+next to the plan that has it, in the current directory, and where Python looks.
 """
 
 from __future__ import annotations

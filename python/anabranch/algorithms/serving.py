@@ -23,7 +23,7 @@ def import_anew(algorithms: Sequence[tuple[str, str]], directory: Path | None) -
     """The classes of these kinds and names, in this order.
 
     The modules of the names are imported anew, with the packages that they are in, and with the modules that are
-    beside the configuration file or in the current directory. If that fails, all modules are as before.
+    next to the configuration file or in the current directory. If that fails, all modules are as before.
 
     Raises:
         InputError: A module cannot be imported, or has no such class; or the class needs options.
@@ -49,7 +49,7 @@ def _find(kind: str, name: str, directory: Path | None) -> type[Algorithm]:
 
 
 def _folders(directory: Path | None) -> list[Path]:
-    """Where modules are looked for before the current directory: beside the configuration file."""
+    """Where modules are looked for before the current directory: next to the configuration file."""
     return [] if directory is None else [directory]
 
 

@@ -13,7 +13,7 @@ from anabranch.algorithms import loading
 
 
 def of_scenario(scenario: _core.Scenario) -> list[tuple[str, bytes]]:
-    """Names and contents of the modules of a scenario's own algorithms, and of what they import from beside them."""
+    """Names and contents of the modules of a scenario's own algorithms, and of what they import from their folders."""
     found: dict[str, bytes] = {}
     for kind, name in scenario.own_algorithms:
         module = loading.module_of(loading.find(kind, name, scenario.module_folders))

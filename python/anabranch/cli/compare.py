@@ -43,7 +43,7 @@ def compare(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where to write comparison.png and comparison.svg; beside the first run where absent.",
+            help="Where to write comparison.png and comparison.svg; next to the first run where absent.",
         ),
     ] = None,
     session: Annotated[

@@ -19,7 +19,7 @@ EXAMPLES = "Example: anabranch list schedulers"
 # A player and the bitrate rule that it decides by have the same name.
 _NOTES = {
     "abr-rules": "How a player chooses bitrates. A scenario names the player of the same name, not the rule.",
-    "reducers": "Numbers beside the metrics: a plan names them in `reducers`, or a column that begins with the name.",
+    "reducers": "Numbers of sessions: a plan names them in `reducers`, or a column that begins with the name.",
     "plans": "What `anabranch sweep` runs; `anabranch plan show NAME` lists its runs.",
     "papers": "What `anabranch reproduce` executes and tests.",
     "players": "`player.kind` in a scenario. A DASH player decides by the bitrate rule of the same name (abr-rules).",

@@ -42,7 +42,7 @@ def report(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="The page; STORE/PLAN.html, or report.html in the folder or beside the first of several.",
+            help="The page; STORE/PLAN.html, or report.html in the folder or next to the first of several.",
             show_default=False,
         ),
     ] = None,

@@ -196,7 +196,7 @@ def _until(goal: str | None, budget: str, seeds: int | None) -> float | None:
     if goal != _GOAL:
         raise InputError(f'--until {goal}: expected "{_GOAL}", which adds seeds to the claims that are undecided')
     if seeds is not None:
-        raise InputError("--until says with how many seeds claims are tested: expected no --seeds beside it")
+        raise InputError("--until says with how many seeds claims are tested: expected no --seeds with it")
     return seconds
 
 
@@ -212,7 +212,7 @@ def _show(found: Sequence[Reproduction], sensitivity: bool) -> None:
 
 def _tables_of(chosen: Sequence[Paper], tables: Sequence[str], *, alone: bool) -> list[Paper]:
     if not alone:
-        raise InputError("--table prints tables alone: expected no --out, --pages, --sensitivity or --json beside it")
+        raise InputError("--table prints tables alone: expected no --out, --pages, --sensitivity or --json with it")
     return [each.only(tables) for each in chosen]
 
 
@@ -278,10 +278,10 @@ def _verdict(row: Row) -> Text:
 
 def _measured(row: Row) -> Text:
     """The values that the paper gives numbers for; else the first findings."""
-    beside = [value for value in row["measured"] if value["paper"] is not None]
-    if beside:
+    compared = [value for value in row["measured"] if value["paper"] is not None]
+    if compared:
         lines = [
-            f"{v['what']}: {numerals.plus_minus(v['mean'], v['half_width'])} (paper: {v['paper']})" for v in beside
+            f"{v['what']}: {numerals.plus_minus(v['mean'], v['half_width'])} (paper: {v['paper']})" for v in compared
         ]
         shown = lines
     else:

@@ -26,7 +26,7 @@ def finish(file: Path, rates_bps: Sequence[int]) -> list[list[int]]:
     """States the target rates as bandwidths, as the scenario does, and the size of every media segment.
 
     Args:
-        file: The MPD, beside its media segments.
+        file: The MPD, next to its media segments.
         rates_bps: For each representation, bit/s.
 
     Returns:

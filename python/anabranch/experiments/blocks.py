@@ -153,7 +153,7 @@ def _block(everything: pl.DataFrame, contrast: Contrast, facet: Labels, notes: t
 
 
 def _joined(parts: Sequence[pl.DataFrame], pair: Sequence[str]) -> pl.DataFrame:
-    """The values of all groups beside each other, by pair."""
+    """The values of all groups in columns, by pair."""
     joined = parts[0]
     for part in parts[1:]:
         joined = joined.join(part, on=list(pair), how="full", coalesce=True, maintain_order="left_right")

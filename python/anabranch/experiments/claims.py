@@ -212,7 +212,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A measured value, beside the paper's where it gives one.
+    """A measured value, with the paper's where it gives one.
 
     Attributes:
         what: What it is, with its unit.
@@ -372,7 +372,7 @@ def significant(value: float) -> str:
 
 
 def quantity(study: Study, case: Case, metric: Metric, paper: str = "") -> Quantity:
-    """A mean to be shown, beside the paper's value; its interval is that of 95 %, whatever findings need."""
+    """A mean to be shown, with the paper's value; its interval is that of 95 %, whatever findings need."""
     unit = f", {metric.unit}" if metric.unit else ""
     mean = statistics.mean(study.values(case, metric))
     return Quantity(f"{case.name}: {metric.name}{unit}", mean, len(study.rows(case)), paper)
@@ -480,7 +480,7 @@ def uncounted(sentence: str, given: str) -> list[str]:
         if not has_digit and not {word.lower(), *word.lower().split("-")} & _NUMBER_WORDS:
             continue
         phrases = [" ".join(words[max(0, position - 1) : position + 1]), " ".join(words[position : position + 2])]
-        # A name such as 3p-50 or 1:5 needs no word beside it.
+        # A name such as 3p-50 or 1:5 needs no other word.
         is_name = has_digit and re.search(r"[A-Za-z:]", word)
         if not any(phrase in given for phrase in ([word] if is_name else phrases) if is_name or " " in phrase):
             found.append(word)

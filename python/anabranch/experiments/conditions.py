@@ -56,7 +56,7 @@ class Run:
         overrides: The overrides, with the seed filled in, and what the seed draws.
         drawn: What the seed draws, by column; and the number of the run, in a plan with runs in real time.
         digest: That of the scenario with its files.
-        reducers: What is computed of it beside the metrics.
+        reducers: What is computed of it in addition to the metrics.
         segments: Whether the lists of media segments are kept.
         live_run: Which of several runs of the seed in real time; ``None`` in simulation.
     """
@@ -210,7 +210,7 @@ def of_plan(plan: Plan) -> Iterator[Condition]:
 
 
 def _build_of_kernel(plan: Plan) -> Overrides:
-    """What simulations take over from this machine's kernel, if the plan has runs that the kernel serves beside them.
+    """What simulations take over from this machine's kernel, if the plan has runs that the kernel serves, too.
 
     How much memory a packet takes is a property of a kernel's build. Systems that cannot make such runs have no such
     kernel.
@@ -218,13 +218,13 @@ def _build_of_kernel(plan: Plan) -> Overrides:
     Raises:
         InputError: The kernel's room for headers is unknown.
     """
-    beside = any(engine.server == KERNEL for engine in plan.engines) and SIMULATION in plan.engines
-    if not beside or not hasattr(_core, "header_room"):
+    both = any(engine.server == KERNEL for engine in plan.engines) and SIMULATION in plan.engines
+    if not both or not hasattr(_core, "header_room"):
         return ()
     try:
         return (("transport.header_room", str(_core.header_room())),)
     except _core.LiveError as error:
-        raise InputError(f"{plan.document.path}: simulations beside the kernel need its build: {error}") from error
+        raise InputError(f"{plan.document.path}: simulations for the kernel need its build: {error}") from error
 
 
 def with_more(plan: Plan, condition: Condition, overrides: Overrides) -> Condition:

@@ -4,7 +4,7 @@ Conditions are compared on the same seeds, traces and samples, pair by pair. Whe
 is one value in intervals and tests, and where there is one, a seed is (`anabranch.experiments.sampling`).
 
 P-values are corrected for the number of tests of all comparisons of a plan (Holm), unless the plan has several families
-of them. Where the table itself chooses the reference (the best mean), all pairs of conditions count as tests: a reader who
+of them. Where the table itself chooses the reference (the best mean), all pairs of conditions count as tests: who
 compares with the best has looked at all of them.
 """
 

@@ -44,7 +44,7 @@ def of_run(
         seed: The seed.
         engine: What makes the run; in real time with the kernel's release.
         live_run: Which of several runs of the same seed in real time; ``None`` in simulation, which has no such.
-        reducers: What is computed of it beside the metrics.
+        reducers: What is computed of it in addition to the metrics.
         segments: Whether the lists of media segments are kept.
     """
     parts = [_SCHEMA, scenario, seed, engine, provenance.library_sha256(), sorted(reducers), segments]

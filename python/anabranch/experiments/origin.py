@@ -52,7 +52,7 @@ class Origin:
 
 
 def write(folder: Path, plan: Plan, seeds: tuple[int, ...]) -> Path:
-    """Writes it beside the tables.
+    """Writes it next to the tables.
 
     Raises:
         OSError: It cannot be written.

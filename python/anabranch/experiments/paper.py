@@ -47,7 +47,7 @@ KEYS: Mapping[str, str] = {
 """The keys of ``paper.toml`` and what they mean."""
 
 PLAN_KEYS: Mapping[str, str] = {
-    "file": "The plan: a file beside this one, or the name of a shipped plan. Required.",
+    "file": "The plan: a file in this folder, or the name of a shipped plan. Required.",
     "most_seeds": "The most seeds of this plan, also if `--seeds` is larger.",
     "varied": "Whether variants apply to its runs: true where absent.",
     "unvaried": "A list of tables: conditions with these values of axes are made without variants, because no claim "
@@ -62,13 +62,13 @@ PLAN_KEYS: Mapping[str, str] = {
 
 KEPT_KEYS: Mapping[str, str] = {
     "name": "What criteria call it, as they call a plan. Required.",
-    "file": "The table of their sessions: a Parquet file beside this file, or of the shipped `data`. Required. A "
+    "file": "The table of their sessions: a Parquet file in this folder, or of the shipped `data`. Required. A "
     "table that nothing here makes is only read, such as one of results whose runs were not kept: a row per result.",
-    "plans": "The plans beside this file whose runs they are, all of whose engines are kept. They may need what not "
+    "plans": "The plans in this folder whose runs they are, all of whose engines are kept. They may need what not "
     "everybody has: they are read only by `--live`, which makes the runs that the table lacks.",
     "columns": "What the table has of a session of these plans; where absent, all, or what is there already.",
     "runs": "A function of `criteria.py`, for runs that no plan describes: what names each of them, as a dictionary.",
-    "program": "The Python program beside this file that `--live` starts for each of these: what names the run is its "
+    "program": "The Python program in this folder that `--live` starts for each of these: what names the run is its "
     "argument, and the rest of the row its output, both as JSON objects.",
     "at_once": "How many of these `--live` makes at a time at most: 64 where absent.",
 }
@@ -91,7 +91,7 @@ CHANGE_KEYS: Mapping[str, str] = {
 _VARIANT_SEEDS = 4
 _MOST_AT_ONCE = 64
 AS_SHIPPED = "as shipped"
-"""What the plans themselves are called beside the variants."""
+"""What the plans themselves are called among the variants."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Change:
     def concerns(self, condition: Condition) -> bool:
         """Whether it sets something in a condition."""
         keys = _keys(condition.overrides)
-        # A file beside the plan is known by its name.
+        # A file next to the plan is known by its name.
         names = (condition.scenario, Path(condition.scenario).name)
         fits = not self.scenarios or any(fnmatch.fnmatchcase(n, pattern) for n in names for pattern in self.scenarios)
         return fits and (not self.where or bool(keys & {*self.where})) and not keys & {*self.unless}
@@ -438,7 +438,7 @@ def _kept(document: Document, folder: Path, module: ModuleType) -> Iterator[Kept
 
 
 def _table(folder: Path, file: str) -> Path:
-    """The table of kept runs that a paper names: beside it, or a shipped one; a shipped paper has it there."""
+    """The table of kept runs that a paper names: in its folder, or a shipped one; a shipped paper has it there."""
     is_shipped = folder.resolve() in (own.resolve() for own in shipped().values())
     data = kept_runs.DATA / file
     return data if (is_shipped or data.is_file()) and not (folder / file).is_file() else folder / file

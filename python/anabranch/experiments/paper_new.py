@@ -26,7 +26,7 @@ change = [{{ set = {{ "link.wifi.queue" = "20 packets", "link.lte.queue" = "20 p
 _PLAN = """\
 schema = 1
 question = "Does the BLEST scheduler shorten the time for which bytes wait for earlier ones, against min-rtt?"
-# A shipped scenario, or a file beside this one.
+# A shipped scenario, or a file in this folder.
 scenario = "mobile/wifi-lte"
 seeds = 10
 metrics = ["reorder_delay_s.mean", "stall_s"]

@@ -28,7 +28,7 @@ class Portable:
         digest: That of `anabranch.experiments.keys.of_scenario`.
         text: The resolved scenario, naming its files relative to itself.
         files: These files.
-        modules: The modules of its own algorithms, and what these import from beside them.
+        modules: The modules of its own algorithms, and what these import from their folders.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Task:
     Attributes:
         scenario: Which of the parcel's scenarios.
         seed: The seed.
-        reducers: What is computed beside the metrics.
+        reducers: What is computed in addition to the metrics.
         segments: Whether the lists of media segments are kept.
     """
 

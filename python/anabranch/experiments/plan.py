@@ -28,12 +28,12 @@ SCHEMA = 1
 KEYS: Mapping[str, str] = {
     "schema": "The version of plans: 1. Required.",
     "question": "The question that the plan answers, in one sentence. Required.",
-    "scenario": "The base: a shipped scenario, or a file beside the plan. A list of them is an axis. Required.",
+    "scenario": "The base: a shipped scenario, or a file next to the plan. A list of them is an axis. Required.",
     "seeds": 'The seeds of every condition: how many (`10`), which (`"5..14"`), or a list. Required.',
     "engines": 'What makes the runs: `sim`, `live`, `live/SERVER`, `live/SERVER/CLIENT`; `["sim"]` where absent. '
-    "Simulations beside `live/kernel` have this kernel's `transport.header_room`, unless the plan sets it.",
+    "Simulations in a plan with `live/kernel` have this kernel's `transport.header_room`, unless the plan sets it.",
     "live_runs": "How often every seed is run in real time: 1 where absent.",
-    "metrics": "Columns of the table that the summary shows beside those that are compared.",
+    "metrics": "Columns of the table that the summary shows in addition to those that are compared.",
     "reducers": "[Reducers](reducers.md), whose numbers become columns; those of columns named here are added.",
     "set": "Overrides of every run, as `--set` takes them. A text may have `{seed}`, or `{1 + 0.5 * seed}`.",
     "vary": "A key per entry, each an axis: a list of values, or a range `{ from, to, step | steps, unit, spacing }`.",
@@ -104,7 +104,7 @@ class Plan:
         engines: What makes the runs.
         live_runs: How often every seed is run in real time.
         metrics: Columns for the summary.
-        reducers: What is computed of every run beside the metrics.
+        reducers: What is computed of every run in addition to the metrics.
         overrides: What every run sets.
         axes: What varies.
         draws: What every seed draws.
@@ -432,7 +432,7 @@ def _figure(document: Document, way: Way, table: Any, axes: Sequence[Axis], cont
     if kind == "map":
         return _map(document, way, table, axes, contrasts)
     if "rows" in table:
-        raise document.mistake((*way, "rows"), '`rows` are of maps; expected `kind = "map"` beside it')
+        raise document.mistake((*way, "rows"), '`rows` are of maps; expected `kind = "map"` with it')
     x = None
     if "x" in table:
         text = document.typed((*way, "x"), table["x"], str, "the name of an axis")

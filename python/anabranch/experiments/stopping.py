@@ -58,7 +58,7 @@ class Goal:
 
 
 LOOKS = (10, 30, 100, 300)
-"""With how many seeds ``--until decided`` tests what is undecided: fixed, so that a result does not decide when to stop."""
+"""With how many seeds ``--until decided`` tests what is undecided: fixed, so that no result decides when to stop."""
 
 CONFIDENCE_OF_LOOKS = 1 - (1 - CONFIDENCE) / len(LOOKS)
 """The level of intervals at each of these looks.

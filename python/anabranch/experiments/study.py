@@ -49,7 +49,7 @@ class Metric:
         of: The column, or a function that computes it from a row; ``None`` where a session has no such number.
         unit: Its unit in sentences.
         scale: What a value is multiplied with, such as 1e-3 for kb/s from bit/s.
-        negligible: A difference of means that does not matter, however large it is beside them.
+        negligible: A difference of means that does not matter, however large it is.
     """
 
     name: str

@@ -166,7 +166,7 @@ def comparison_table(comparison: Comparison) -> Table:
 
 
 def versions_table(comparisons: Sequence[Comparison]) -> Table:
-    """Tables beside the first of them: a row per metric and table."""
+    """Tables compared with the first of them: a row per metric and table."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("metric", overflow="fold")
     table.add_column("table", overflow="fold")
@@ -219,7 +219,7 @@ def intervals(found: Sequence[Interval], metric: str) -> list[str]:
     values = [(each.estimate * scale, each.half_width * scale) for each in found]
     widths = [width for _, width in values if math.isfinite(width) and width > 0]
     places = numerals.decimals([min(widths)], 2) if widths else numerals.decimals([value for value, _ in values])
-    # No more than five digits of the largest: a narrow interval beside a wide one deserves no more.
+    # No more than five digits of the largest: a narrow interval next to a wide one deserves no more.
     places = min(places, numerals.decimals([value for value, _ in values], 5))
     return [_plus_minus(value, width, places) for value, width in values]
 

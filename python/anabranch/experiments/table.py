@@ -61,7 +61,7 @@ def tables(runs: Sequence[Run], store: Store) -> tuple[pl.DataFrame, pl.DataFram
             sessions.add(session_rows(found))
             segments.add(list(columns.segments(found["metrics"])) if "metrics" in found else [])
     head = frame(heads)
-    return sessions.beside(head), segments.beside(head)
+    return sessions.joined(head), segments.joined(head)
 
 
 @contextmanager
@@ -107,7 +107,7 @@ class _Rows:
         self._runs += [self._number] * len(rows)
         self._number += 1
 
-    def beside(self, heads: pl.DataFrame) -> pl.DataFrame:
+    def joined(self, heads: pl.DataFrame) -> pl.DataFrame:
         """The rows with the head of each one's run before it."""
         if not self._rows:
             return pl.DataFrame()

@@ -1,4 +1,4 @@
-"""The figure of an explanation: what each path's link went to over time, beside the player's buffer."""
+"""The figure of an explanation: what each path's link went to over time, with the player's buffer."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from anabranch.results.series import SessionSeries
 # The width of a figure with several columns: 1800 pixels at the resolution of `style`, so that it fits on a screen.
 _WIDTH_IN = 9.0
 _ALONE_IN = 7.2
-# More columns beside each other would be narrower than their labels; the rest goes below.
-_BESIDE = 3
+# More columns in a row would be narrower than their labels; the rest goes below.
+_IN_A_ROW = 3
 _LEFT_IN, _RIGHT_IN, _BETWEEN_IN = 0.5, 0.15, 0.24
 # A unit of panel height, and what the titles of panels and the time axis take.
 _UNIT_IN = 0.4
@@ -57,7 +57,7 @@ class Column:
 
 @dataclass(frozen=True)
 class _Row:
-    """Panels of one kind beside each other, with the same axis.
+    """Panels of one kind in a row, with the same axis.
 
     Attributes:
         title: What it shows.
@@ -77,7 +77,7 @@ class _Sheet:
     """The columns with everything that their places depend on.
 
     Attributes:
-        columns: In order; up to three stand beside each other.
+        columns: In order; up to three stand in a row.
         sessions: What is drawn in each column.
         rows: The panels of each column.
         strips: The labels of each column's events.
@@ -95,8 +95,8 @@ class _Sheet:
     span_s: float
 
     @property
-    def beside(self) -> int:
-        return _beside(len(self.columns))
+    def in_a_row(self) -> int:
+        return _in_a_row(len(self.columns))
 
     @property
     def strip_in(self) -> float:
@@ -127,7 +127,7 @@ def compare(columns: Sequence[Column], *, title: str) -> Figure:
         title: The first line, in bold.
 
     Returns:
-        A figure at most 1800 pixels wide at its own resolution, with up to three columns beside each other.
+        A figure at most 1800 pixels wide at its own resolution, with up to three columns in a row.
     """
     if not columns:
         raise ValueError("a comparison needs at least one run")
@@ -170,9 +170,9 @@ def _path_panel(path: str, path_style: style.PathStyle, top: float) -> Callable[
     return lambda axes, session: panels.throughput(axes, session, path, path_style, top)
 
 
-def _beside(columns: int) -> int:
+def _in_a_row(columns: int) -> int:
     """How many columns stand in a row: up to three, and two of four."""
-    return 2 if columns == 4 else min(columns, _BESIDE)
+    return 2 if columns == 4 else min(columns, _IN_A_ROW)
 
 
 def _buffer_if_any(axes: Axes, session: SessionSeries) -> None:
@@ -181,8 +181,8 @@ def _buffer_if_any(axes: Axes, session: SessionSeries) -> None:
 
 
 def _sheet(columns: Sequence[Column], width_in: float) -> _Sheet:
-    beside = _beside(len(columns))
-    column_in = (width_in - _LEFT_IN - _RIGHT_IN - _BETWEEN_IN * (beside - 1)) / beside
+    in_a_row = _in_a_row(len(columns))
+    column_in = (width_in - _LEFT_IN - _RIGHT_IN - _BETWEEN_IN * (in_a_row - 1)) / in_a_row
     span = max((float(c.recording.times_s[-1]) for c in columns if len(c.recording.times_s)), default=1.0)
     strips = labels.strips([(column.marks, column.ending) for column in columns], span, column_in)
     explained = labels.explanation([column.marks for column in columns], strips, width_in - _LEFT_IN - _RIGHT_IN)
@@ -198,7 +198,7 @@ def _draw(columns: Sequence[Column], title: str) -> Figure:
     lines = style.wrapped(title, width_in - _LEFT_IN - _RIGHT_IN - _legend_in(handles), _HEADING[0], bold=True)
     above_in = len(lines) * _HEADING[1] + _AROUND_HEADING_IN
     block_in = sheet.head_in + sheet.panels_in + _AXIS_IN
-    blocks = -(-len(columns) // sheet.beside)
+    blocks = -(-len(columns) // sheet.in_a_row)
     height_in = above_in + blocks * block_in + labels.ROW_IN * len(sheet.explained) + 0.1
     figure = Figure(figsize=(width_in, height_in))
     left = _LEFT_IN / width_in
@@ -207,23 +207,25 @@ def _draw(columns: Sequence[Column], title: str) -> Figure:
         figure.text(left, y, line, fontsize=_HEADING[0], fontweight="bold", va="center")
     _legend(figure, handles)
     drawn = [
-        _column(figure, sheet, number, above_in + number // sheet.beside * block_in) for number in range(len(columns))
+        _column(figure, sheet, number, above_in + number // sheet.in_a_row * block_in) for number in range(len(columns))
     ]
-    for row, beside in zip(sheet.rows, zip(*drawn, strict=True), strict=True):
-        _share_axis(row, beside)
+    for row, together in zip(sheet.rows, zip(*drawn, strict=True), strict=True):
+        _share_axis(row, together)
     labels.add_explanation(figure, sheet.explained, _LEFT_IN)
     return figure
 
 
-def _share_axis(row: _Row, beside: Sequence[Axes]) -> None:
+def _share_axis(row: _Row, together: Sequence[Axes]) -> None:
     """Gives the panels of a row the same vertical axis."""
     # A session that emitted nothing has no range of its own.
     drawn = [
-        axes for axes in beside if row.from_zero or any(str(line.get_gid()).startswith("note-") for line in axes.lines)
+        axes
+        for axes in together
+        if row.from_zero or any(str(line.get_gid()).startswith("note-") for line in axes.lines)
     ]
     limits = [axes.get_ylim() for axes in drawn]
     bottom = 0.0 if row.from_zero else min(low for low, _ in limits)
-    for axes in beside:
+    for axes in together:
         axes.set_ylim(bottom, max(high for _, high in limits))
 
 
@@ -231,7 +233,7 @@ def _column(figure: Figure, sheet: _Sheet, number: int, above_in: float) -> list
     """Draws a column, whose head begins so far below the upper edge; returns its panels."""
     width_in, height_in = figure.get_size_inches()
     column = sheet.columns[number]
-    left_in = _LEFT_IN + number % sheet.beside * (sheet.column_in + _BETWEEN_IN)
+    left_in = _LEFT_IN + number % sheet.in_a_row * (sheet.column_in + _BETWEEN_IN)
     _head(figure, sheet.head(column), left_in, above_in)
     top_in = above_in + sheet.head_in
     found: list[Axes] = []
@@ -245,8 +247,8 @@ def _column(figure: Figure, sheet: _Sheet, number: int, above_in: float) -> list
         panels.stalls(axes, sheet.sessions[number])
         panels.scenario_marks(axes, column.marks)
         panels.ending(axes, column.ending)
-        _dress(axes, row, first=number % sheet.beside == 0, last=position == len(sheet.rows) - 1)
-        if number % sheet.beside == 0:
+        _dress(axes, row, first=number % sheet.in_a_row == 0, last=position == len(sheet.rows) - 1)
+        if number % sheet.in_a_row == 0:
             # The labels of events stand between the first panel and its title.
             style.title(axes, row.title, _TITLE_PAD_POINTS + (0.0 if position else sheet.strip_in * 72.0))
         found.append(axes)

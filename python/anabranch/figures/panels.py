@@ -25,7 +25,7 @@ _FLATTEST = 2.0
 _END_PART = 0.05
 
 Label = tuple[float, str, str]
-"""What stands beside the end of a line: its height in data units, the text, the colour."""
+"""What stands at the end of a line: its height in data units, the text, the colour."""
 
 
 def _end_height(line: Array) -> float | None:

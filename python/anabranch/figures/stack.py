@@ -25,7 +25,7 @@ _LINE_IN = 0.17
 _BELOW_IN = 0.55
 _TITLE_PAD_POINTS = 5.0
 # A legend of more entries has rows of its own, each of so many columns and as high as this.
-_MOST_BESIDE_TITLE = 3
+_MOST_IN_TITLE_ROW = 3
 _LEGEND_COLUMNS = 4
 _LEGEND_ROW_IN = 0.19
 
@@ -81,7 +81,7 @@ def draw(
     [strip] = labels.strips([_from(happened, begin_s)], span_s, width_in)
     explained = labels.explanation([happened[0]], [strip], width_in)
     lines = style.wrapped(subtitle, _WIDTH_IN - _LEFT_IN - 0.1, 8.5)
-    rows = math.ceil(len(legend) / _LEGEND_COLUMNS) if len(legend) > _MOST_BESIDE_TITLE else 0
+    rows = math.ceil(len(legend) / _LEGEND_COLUMNS) if len(legend) > _MOST_IN_TITLE_ROW else 0
     above_in = _ABOVE_IN + _LINE_IN * max(len(lines) - 1, 0) + strip.height_in + rows * _LEGEND_ROW_IN
     below_in = _BELOW_IN + labels.ROW_IN * len(explained)
     height_in = units * _UNIT_IN + above_in + below_in
@@ -145,17 +145,17 @@ def _head(figure: Figure, title: str, lines: Sequence[str], handles: Sequence[Ar
     figure.text(left, 1.0 - 0.34 / height_in, text, fontsize=8.5, color=style.MUTED, va="top", linespacing=1.35)
     if not handles:
         return
-    beside = len(handles) <= _MOST_BESIDE_TITLE
+    fits = len(handles) <= _MOST_IN_TITLE_ROW
     below_in = 0.40 + _LINE_IN * len(lines)
     figure.legend(
         handles=list(handles),
-        loc="center right" if beside else "upper left",
+        loc="center right" if fits else "upper left",
         bbox_to_anchor=(1.0 - (_RIGHT_IN - 0.08) / _WIDTH_IN, 1.0 - 0.20 / height_in)
-        if beside
+        if fits
         else (left, 1.0 - below_in / height_in),
-        ncols=len(handles) if beside else _LEGEND_COLUMNS,
+        ncols=len(handles) if fits else _LEGEND_COLUMNS,
         handletextpad=0.5,
         columnspacing=1.4,
-        borderaxespad=0.5 if beside else 0.0,
-        borderpad=0.4 if beside else 0.0,
+        borderaxespad=0.5 if fits else 0.0,
+        borderpad=0.4 if fits else 0.0,
     )

@@ -238,7 +238,7 @@ def darker(colour: str) -> str:
 
 
 def place_end_labels(axes: Axes, labels: Sequence[tuple[float, str, str]], size: float = 8.5) -> None:
-    """Writes a name beside the end of each line, moved apart where lines end at nearly the same height.
+    """Writes a name at the end of each line, moved apart where lines end at nearly the same height.
 
     Args:
         axes: Where the lines are; its limits must be final.

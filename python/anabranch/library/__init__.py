@@ -1,1 +1,1 @@
-"""What programs find beside single runs: sweeps and comparisons, and what can be named."""
+"""What programs find in addition to single runs: sweeps and comparisons, and what can be named."""

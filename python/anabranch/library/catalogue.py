@@ -128,7 +128,7 @@ def synthetic_rates() -> Catalogue:
 
 
 def reducers() -> Catalogue:
-    """The reducers: numbers beside the metrics that a plan can ask for."""
+    """The reducers: numbers that a plan can ask for in addition to the metrics."""
     return _of("reducers")
 
 

@@ -1,4 +1,4 @@
-"""The report of run folders: what each viewer saw, the runs beside each other, and every session's timeline."""
+"""The report of run folders: what each viewer saw, a comparison of the runs, and every session's timeline."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_TIMELINES = 60
 """More sessions than this have no timeline in the page."""
 
 # A table of more columns is wider than a page.
-_MOST_BESIDE = 8
+_MOST_COMPARED = 8
 
 
 def of_folders(places: Sequence[Path], *, progress: Callable[[float], object] = lambda _: None) -> Report:
@@ -47,7 +47,7 @@ def of_folders(places: Sequence[Path], *, progress: Callable[[float], object] = 
     name = f"{first['scenario']}, seed {first['seed']}" if alone else plural(len(runs), "run")
     sections = [_summaries(runs, names)]
     if not alone:
-        sections.insert(0, _beside(runs, names))
+        sections.insert(0, _compared(runs, names))
     return Report(
         name=name,
         question=_question(runs),
@@ -85,17 +85,17 @@ def _lead(runs: Sequence[StoredRun]) -> str:
     return f"{of}, {engine}."
 
 
-def _beside(runs: Sequence[StoredRun], names: Sequence[str]) -> Section:
+def _compared(runs: Sequence[StoredRun], names: Sequence[str]) -> Section:
     """The first session of each run, a column per run."""
     with_sessions = [(run, name) for run, name in zip(runs, names, strict=True) if run.metrics["sessions"]]
     blocks: list[Block] = []
-    for begin in range(0, len(with_sessions), _MOST_BESIDE):
-        part = with_sessions[begin : begin + _MOST_BESIDE]
+    for begin in range(0, len(with_sessions), _MOST_COMPARED):
+        part = with_sessions[begin : begin + _MOST_COMPARED]
         own = [run for run, _ in part]
         heads = [Column(""), *(Column(name, number=True) for _, name in part)]
         rows = [["ended", *(run.metrics["sessions"][0]["ended"] for run in own)]]
         rows += [[f"{path} {label}".strip(), *texts] for path, label, texts in comparison.rows(own)]
-        number = begin // _MOST_BESIDE + 1
+        number = begin // _MOST_COMPARED + 1
         blocks.append(Grid(heads, rows, caption="The first session of each run", name=f"runs-{number}"))
         blocks += [Text([note.strip()], quiet=True) for note in comparison.notes(own, 0)]
     return Section("Comparison", blocks)
@@ -109,12 +109,12 @@ def _summaries(runs: Sequence[StoredRun], names: Sequence[str]) -> Section:
         if warnings := ending.warnings(run.metrics):
             blocks.append(Statements([Statement("note", f"{each}.", "open") for each in warnings]))
         sessions = run.metrics["sessions"]
-        for session in sessions[:_MOST_BESIDE]:
+        for session in sessions[:_MOST_COMPARED]:
             lines = [part(session) for part in (summary.playback, summary.quality, summary.transfer, summary.chunks)]
             text = "; ".join(filter(None, lines))
             blocks.append(Text([f"{session['name']}: {text}." if len(sessions) > 1 else f"{text}."]))
-        if len(sessions) > _MOST_BESIDE:
-            blocks.append(Text([f"{len(sessions) - _MOST_BESIDE} sessions more are in the table below."], quiet=True))
+        if len(sessions) > _MOST_COMPARED:
+            blocks.append(Text([f"{len(sessions) - _MOST_COMPARED} sessions more are in the table below."], quiet=True))
         if sessions:
             blocks.append(_paths(run))
         parts.append(Section(name, blocks))
@@ -132,7 +132,7 @@ _PATH_HEADS = (
 
 def _paths(run: StoredRun) -> Grid:
     """What each path of each session carried."""
-    sessions = run.metrics["sessions"][:_MOST_BESIDE]
+    sessions = run.metrics["sessions"][:_MOST_COMPARED]
     several = len(run.metrics["sessions"]) > 1
     heads = [*([Column("session")] if several else []), *_PATH_HEADS]
     rows = [

@@ -170,7 +170,7 @@ class _Page:
         yield f"<section{anchor}><h{level}>{escape(section.title)}</h{level}>"
         charts: list[str] = []
         for block in section.blocks:
-            # Charts that follow each other stand beside each other.
+            # Charts that follow each other stand next to each other.
             if isinstance(block, LineChart | IntervalChart | MapChart):
                 charts.append(self._block(block))
                 continue

@@ -22,8 +22,8 @@ _HEIGHT_IN = 2.1
 _ROW_IN = 0.155
 _AROUND_IN = 0.55
 _LINE_IN = 0.11
-# What the labels of the vertical axis take, beside which the label of the other axis is centred.
-_BESIDE_IN = 0.6
+# What the labels of the vertical axis take, next to which the label of the other axis is centred.
+_LABELS_IN = 0.6
 _SIZES: dict[str, Any] = {
     "font.size": 7.0,
     "axes.labelsize": 7.0,
@@ -45,7 +45,7 @@ _TONES: Mapping[Tone, tuple[str, str]] = {
 }
 # Pale by itself: what converts an SVG for a paper may ignore opacity.
 _BAND = "#e0edf5"
-# Beside each other on a categorical axis.
+# Next to each other on a categorical axis.
 _DODGE = 0.1
 _FEW_LINES = 6
 # Free at the edges of a figure.
@@ -66,7 +66,7 @@ _STRONGEST = 0.75
 
 
 def panels(charts: Sequence[LineChart] | Sequence[MapChart], columns: int = 1) -> Figure:
-    """Draws the panels of one figure: maps beside each other, or one chart."""
+    """Draws the panels of one figure: maps next to each other, or one chart."""
     first = charts[0]
     if isinstance(first, MapChart):
         return maps([each for each in charts if isinstance(each, MapChart)], columns)
@@ -74,7 +74,7 @@ def panels(charts: Sequence[LineChart] | Sequence[MapChart], columns: int = 1) -
 
 
 def maps(charts: Sequence[MapChart], columns: int = 1) -> Figure:
-    """Draws maps beside and below each other."""
+    """Draws maps in rows and columns."""
     with style.applied(), mpl.rc_context(cast(Any, _SIZES)):
         rows = -(-len(charts) // columns)
         height = sum(max(len(c.rows) for c in charts[i * columns : (i + 1) * columns]) for i in range(rows)) * _TILE_IN
@@ -146,7 +146,7 @@ def _lines(chart: LineChart) -> Figure:
     # Where colour alone tells lines apart, their dashes do so, too, for prints without colour.
     alike = len({line.dash for line in chart.lines}) == 1
     for number, line in enumerate(chart.lines):
-        # Beside each other where they have the same places.
+        # Next to each other where they have the same places.
         shift = (number - (len(chart.lines) - 1) / 2) * min(_DODGE, 0.5 / len(chart.lines)) if chart.categories else 0.0
         _line(axes, replace(line, dash=number) if alike else line, [x + shift for x in line.x], chart)
     if chart.categories:
@@ -164,7 +164,7 @@ def _lines(chart: LineChart) -> Figure:
         # A distribution leaves one of two corners free.
         x, y, side, edge = (0.01, 0.97, "left", "top") if _rises_late(chart) else (0.99, 0.03, "right", "bottom")
         axes.text(x, y, outside, transform=axes.transAxes, ha=side, va=edge, fontsize=5.5, color=style.MUTED)
-    axes.set_xlabel(_within(chart.x_label, _WIDTH_IN - _BESIDE_IN))
+    axes.set_xlabel(_within(chart.x_label, _WIDTH_IN - _LABELS_IN))
     axes.set_ylabel(_within(chart.y_label, _HEIGHT_IN - _AROUND_IN))
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
     if len(chart.lines) > 1:

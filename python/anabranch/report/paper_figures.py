@@ -38,7 +38,7 @@ class Drawing:
 
     @property
     def markdown(self) -> str:
-        """The figure in a text beside whose file it is."""
+        """The figure in a text in whose folder it is."""
         return f"![{self.alternative}]({self.name}.png)\n\n*{self.caption}*"
 
 

@@ -157,7 +157,7 @@ def verdicts(found: Reproduction) -> Table:
 
 
 def quantities(found: Reproduction) -> Table:
-    """Measured values beside the paper's."""
+    """Measured values and the paper's."""
     texts = [
         [row.claim.id, each.what, each.paper or "–", digits(each.ours)] for row in found.rows for each in row.quantities
     ]

@@ -460,7 +460,7 @@ def _command(run: Run, folder: Path) -> list[str]:
     """The arguments, with an option and its value as one, for a shell in the plan's folder.
 
     Files are named as seen from there, so that the command is right wherever that folder is copied to. That needs a
-    scenario in this very folder, or a shipped one: a scenario elsewhere has its files beside itself.
+    scenario in this very folder, or a shipped one: a scenario elsewhere has its files in its own folder.
     """
     live = run.engine.options
     program, verb, scenario, option, seed, *rest = run.command[: len(run.command) - len(live)]

@@ -724,6 +724,12 @@ NESTED: dict[type[Record], dict[str, type[Record]]] = {
     },
     SubflowReport: {"retransmissions_around_events": AroundEvent},
     LiveFacts: {"lateness_s": Lateness, "server_counters": ServerCounters, "decision_latency_us": DecisionLatency},
-    Metrics: {"links": LinkMetrics, "sessions": SessionMetrics, "traffic": SessionMetrics, "fairness": Fairness, "live": LiveFacts},
+    Metrics: {
+        "links": LinkMetrics,
+        "sessions": SessionMetrics,
+        "traffic": SessionMetrics,
+        "fairness": Fairness,
+        "live": LiveFacts,
+    },
 }
 """The classes of nested objects, by class and key."""

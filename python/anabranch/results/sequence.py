@@ -269,7 +269,7 @@ def duplicates_of(packets: Packets, stream: Integers) -> Integers:
 def _are_parts(firsts: Integers, there: Mask, reached: Integers) -> Mask:
     """Which first blocks are only a part of what is known to have arrived without a gap: of a duplicate (RFC 2883).
 
-    The first block is of the segment that just arrived, with all that is beside it.
+    The first block is of the segment that just arrived, with all that is next to it.
 
     Args:
         firsts: The first block of each acknowledgment, in their order, shape (n, 2).

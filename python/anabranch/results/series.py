@@ -204,10 +204,10 @@ class _Grid:
 
     def throughput(self, values: Array) -> Array:
         """The mean of the numbers in and around each interval; not a number where that one has none."""
-        means, beside = self.means(values), self.averaged // 2
-        if not beside:
+        means, margin = self.means(values), self.averaged // 2
+        if not margin:
             return means
-        around = np.lib.stride_tricks.sliding_window_view(np.pad(means, beside, constant_values=np.nan), self.averaged)
+        around = np.lib.stride_tricks.sliding_window_view(np.pad(means, margin, constant_values=np.nan), self.averaged)
         return np.where(np.isnan(means), np.nan, _mean(around))
 
     def rows(self, values: Array) -> Array:

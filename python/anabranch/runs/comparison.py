@@ -24,7 +24,9 @@ _Values = Callable[[Sequence[SessionMetrics]], list[str]]
 """The texts of a row: the numbers of all runs at once, because they have the same number of decimals."""
 
 
-def _of_sessions(value: Callable[[SessionMetrics], float | None], write: Callable[[list[float | None]], list[str]]) -> _Values:
+def _of_sessions(
+    value: Callable[[SessionMetrics], float | None], write: Callable[[list[float | None]], list[str]]
+) -> _Values:
     return lambda sessions: write([value(session) for session in sessions])
 
 

@@ -433,7 +433,12 @@ def _due_at(table: pl.DataFrame, at: float) -> int:
 
 
 def _of_request(
-    found: Metrics, session: SessionMetrics, table: pl.DataFrame, request: int, what: str, times: tuple[float, float] | None
+    found: Metrics,
+    session: SessionMetrics,
+    table: pl.DataFrame,
+    request: int,
+    what: str,
+    times: tuple[float, float] | None,
 ) -> Explanation:
     import polars as pl
 

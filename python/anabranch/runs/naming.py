@@ -41,14 +41,14 @@ def flatten(tree: Any, prefix: str = "") -> dict[str, Any]:
 def differences(runs: Sequence[StoredRun]) -> dict[str, list[str]]:
     """What distinguishes the runs in few words: keys such as ``scheduler``, and for each the values of the runs.
 
-    Where the scenario differs, only the transport, and what is no part of a scenario, count beside it: everything else
+    Where the scenario differs, only the transport, and what is no part of a scenario, count as well: everything else
     differs with it. Of a part that is another one, such as a scheduler, its options say nothing.
     """
     leaves = [_leaves(run) for run in runs]
     differing = _differing(leaves)
     if "scenario" in differing:
-        beside = (*_OF_RUN, "scenario")
-        differing = [key for key in differing if key.startswith("transport.") or key in beside]
+        counting = (*_OF_RUN, "scenario")
+        differing = [key for key in differing if key.startswith("transport.") or key in counting]
     # Builds have long names that mean nothing, so they count where nothing else differs.
     differing = [key for key in differing if key not in _OF_BUILD] or differing
     return _texts(_without_options(differing), leaves)

@@ -29,7 +29,7 @@ def load(
 ) -> _core.Scenario:
     """Reads and checks a scenario; arguments and errors as those of `run`, overrides as text.
 
-    Modules of own algorithms are looked for beside the scenario, then in the folder ``modules``.
+    Modules of own algorithms are looked for next to the scenario, then in the folder ``modules``.
     """
     arguments.source("scenario", scenario, "scenario")
     if isinstance(scenario, Mapping):

@@ -110,7 +110,7 @@ class Campaign:
         return [Run(condition, seed, overrides, {}, digest, segments=False) for seed in seeds]
 
     def _file(self, case: TestCase) -> Path:
-        """The scenario of a test case as a file, beside the video that it may name."""
+        """The scenario of a test case as a file, next to the video that it may name."""
         folder = self.store.folder / _FILES
         folder.mkdir(parents=True, exist_ok=True)
         manifest = folder / MANIFEST

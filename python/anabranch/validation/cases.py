@@ -293,7 +293,7 @@ def _dash() -> list[TestCase]:
 
 
 def _chromium() -> list[TestCase]:
-    """Test cases with ``manifest.mpd`` beside the scenario as their video.
+    """Test cases with ``manifest.mpd`` next to the scenario as their video.
 
     A real player needs real media segments, and the simulated one fetches as many bytes.
     """

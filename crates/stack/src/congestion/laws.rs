@@ -255,7 +255,7 @@ fn mcc_with_theta_one_on_two_paths() {
     assert_pair("mcc", 1.00, [37.4, 2.6], 10_000.0);
 }
 
-/// Below its low window Compound is NewReno, whatever is lost (the identity of traces is tested there, too).
+/// Below its low window Compound is NewReno, whatever is lost (the identity of traces is tested in its file).
 #[test]
 fn compound_under_frequent_loss_is_newreno() {
     let loss = Loss::Bernoulli(0.02);

@@ -188,7 +188,7 @@ impl Incoming {
         self.memory.set_share(share);
     }
 
-    /// The free buffer without data that waits to be read or for a hole to be filled (Linux's `mptcp_space`).
+    /// The free part of the buffer: without data that waits to be read or for a hole to be filled (Linux's `mptcp_space`).
     fn space(&self) -> u64 {
         self.memory.payload().saturating_sub(self.readable() + self.ahead.bytes())
     }

@@ -183,7 +183,7 @@ impl Peekaboo {
                 self.pending.push(pending);
                 continue;
             }
-            // There is no question while there is nothing to send, so the acknowledgment may have come before now.
+            // The connection does not ask while there is nothing to send, so the acknowledgment may have come before now.
             let acked = if subflow.last_ack_at > pending.at { subflow.last_ack_at.min(now) } else { now };
             let reward = mbps(f64::from(pending.mss), acked.since(pending.at));
             self.arms[pending.action as usize].learn(&pending.x, reward);

@@ -371,7 +371,7 @@ def _path(text: str) -> tuple[str, str]:
 
 
 def _modules(values: Mapping[str, Any]) -> str | None:
-    """Where modules of own algorithms are looked for first: beside the configuration file."""
+    """Where modules of own algorithms are looked for first: next to the configuration file."""
     config: Path | None = values["config"]
     return None if config is None else str(config.absolute().parent)
 

@@ -64,7 +64,7 @@ WantedBy=multi-user.target
 
 def text(config: Path, user: str, grace_s: float) -> str:
     """The unit of a server with this configuration."""
-    # The program beside this interpreter, or the package where it was started without one.
+    # The program next to this interpreter, or the package where it was started without one.
     program = Path(sys.executable).with_name("anabranch")
     start = str(program) if program.exists() else f"{sys.executable} -m anabranch"
     command = f"{start} serve --config {config.absolute()}"

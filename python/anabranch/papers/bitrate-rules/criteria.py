@@ -31,7 +31,7 @@ def rows(study: Study, plan: str, scenario: str = "") -> Filled:
 
 @table("bola", "BOLA: three media segments in the buffer", texts=2, plans=("bola",))
 def bola(study: Study) -> Filled:
-    """The buffer beside the length of media segments."""
+    """The buffer, and the length of media segments."""
     return rows(study, "bola", "dash/tcp-2000")
 
 

@@ -200,7 +200,7 @@ Client = Callable[[Spec, _core.Testbed, Path, Path | None], Seen]
 
 def _client(spec: Spec) -> Client:
     if spec.network == SHARED:
-        return _beside_tcp
+        return _with_tcp
     return _curl if spec.size_kb else _dashjs
 
 
@@ -231,7 +231,7 @@ SETTLED_S = 30.0
 SHARED_S = 60.0
 
 
-def _beside_tcp(spec: Spec, testbed: _core.Testbed, _folder: Path, _ladder: Path | None) -> Seen:
+def _with_tcp(spec: Spec, testbed: _core.Testbed, _folder: Path, _ladder: Path | None) -> Seen:
     """An endless download, whose bottleneck carries a TCP, too: the rates of both, on the wire."""
     (competitor,) = [name for name in servers.namespaces("client") if name != testbed.namespace]
     (server,) = servers.namespaces("server")

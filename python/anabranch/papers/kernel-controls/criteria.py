@@ -51,7 +51,7 @@ def _of_tcp(row: Row) -> float:
     return float(row["goodput_bps"]) * _WIRE["tcp"]
 
 
-def _beside_tcp(row: Row) -> float:
+def _with_tcp(row: Row) -> float:
     return _of_connection(row) / (float(row["traffic.0.goodput_bps"]) * _WIRE["tcp"])
 
 
@@ -127,7 +127,7 @@ GOALS = (
         references=("TCP on fast", "TCP on slow"),
     ),
     # Without coupling it is about 2.
-    Goal("do no harm", "the rate through one link, over that of the TCP beside it", _beside_tcp, 1.15),
+    Goal("do no harm", "the rate through one link, over that of the TCP there", _with_tcp, 1.15),
     Goal(
         "shift",
         "the share of the link with four TCPs, over that without coupling",
@@ -177,7 +177,7 @@ def runs_of_downloads() -> Iterator[Labels]:
 
 
 def runs_of_sharing() -> Iterator[Labels]:
-    """A download without end beside a kernel TCP."""
+    """A download without end together with a kernel TCP."""
     for seed in range(1, 7):
         for sender in SENDERS:
             yield {"network": SHARED, "sender": sender, "size_kb": SHARED_FILE_KB, "seed": seed}
@@ -246,7 +246,7 @@ def downloads(study: Study) -> Filled:
     return ("network", "sender", "runs", f"{FILE_KB / 1000:g} MB, s", "on path 1, %"), rows
 
 
-@table("sharing", "A TCP beside the connection", texts=1)
+@table("sharing", "A TCP that shares a link", texts=1)
 def sharing(study: Study) -> Filled:
     """What is left for a TCP."""
     rows = []
@@ -281,7 +281,7 @@ def players(study: Study) -> Filled:
 
 @table("cost", "Cost", texts=2)
 def cost(study: Study) -> Filled:
-    """CPU time beside CUBIC's; the ratios are of neighbours."""
+    """CPU time compared with CUBIC's; the ratios are of neighbours."""
     rows = []
     for connections in CONNECTIONS:
         base = [row["cpu_s_per_gbit"] for row in of(study, "cost", connections=connections, sender=CUBIC)]

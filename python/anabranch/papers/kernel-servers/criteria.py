@@ -104,7 +104,7 @@ def row_of(study: Study, network: str, quantity: str) -> list[str]:
     return [network, quantity, f"{simulated:.3f}", *servers]
 
 
-@table("servers", "Servers beside the simulator", texts=2)
+@table("servers", "Servers and the simulator", texts=2)
 def servers(study: Study) -> Filled:
     """Goodput, or times of chunks."""
     rows = [row_of(study, network, name) for network, each in NETWORKS.items() for name in each.quantities]

@@ -116,7 +116,7 @@ def by_axis(every: Sequence[Place]) -> Iterator[list[str]]:
 
 @table("stickiness", "Stickiness: verdicts", texts=3, plans=("stickiness",))
 def stickiness(study: Study) -> Filled:
-    """Sticky schedulers, `blest` and `ecf` beside `min-rtt`."""
+    """Sticky schedulers, `blest` and `ecf` compared with `min-rtt`."""
     return verdicts(study, "stickiness")
 
 
@@ -128,7 +128,7 @@ def stickiness_axes(study: Study) -> Filled:
 
 @table("pud", "PUD: verdicts", texts=3, plans=("pud",))
 def pud(study: Study) -> Filled:
-    """PUD beside a full mesh."""
+    """PUD compared with a full mesh."""
     return verdicts(study, "pud")
 
 

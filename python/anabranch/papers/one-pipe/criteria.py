@@ -156,7 +156,7 @@ def chunk_head(what: str, seeds: int) -> tuple[str, ...]:
 
 @table("senders", "Senders", texts=2, plans=("senders", "pipe"))
 def senders(study: Study) -> Filled:
-    """Senders beside each other on the headline's networks; the least time over one path is that of two."""
+    """Senders compared on the headline's networks; the least time over one path is that of two."""
     both = Network((667.0, 1333.0), (60.0, 60.0))
     rows = [
         chunk_row(study, "pipe", "one path of 2000", sender, {"sender": sender}, both)
@@ -185,7 +185,7 @@ def baselines(study: Study) -> Filled:
 
 @dataclass(frozen=True)
 class Test:
-    """Our sender beside the reference in a test case: quantiles in ms."""
+    """Our sender and the reference in a test case: quantiles in ms."""
 
     labels: Mapping[str, Any]
     ours: Mapping[float, float]
@@ -226,7 +226,7 @@ def within(found: Sequence[Test], share: float, bound: float) -> float:
 
 
 def bars(study: Study, rtts: Sequence[str], interval: str) -> Filled:
-    """A part of the grid beside the bars."""
+    """A part of the grid with the bars."""
     found = tests(study, rtts, interval)
     medians = {share: statistics.median(test.ratio(share) for test in found) for share in (0.5, 0.9, 0.99)}
     copies, possible = [test.copied for test in found], statistics.median(test.possible for test in found)
@@ -403,7 +403,7 @@ WITH_BAR = ("dash.js 2.9, BOLA", "dash.js 5, fast_switch = false")
 
 @table("dash", "DASH at 1:5", texts=2, plans=("dash", "dash-pipe"))
 def dash(study: Study) -> Filled:
-    """DASH over 333 + 1667 kb/s beside one TCP over 2000 kb/s."""
+    """DASH over 333 + 1667 kb/s, and one TCP over 2000 kb/s."""
     rows = []
     for player in axis(study, "dash", "player"):
         for length in axis(study, "dash", "segments"):
@@ -474,7 +474,7 @@ def wire(study: Study, *plans: str) -> list[Row]:
 
 @table("live", "On the wire", texts=2, plans=WIRE)
 def live(study: Study) -> Filled:
-    """Chunks to a kernel's client, beside simulation."""
+    """Chunks to a kernel's client, and in simulation."""
     lines: dict[tuple[str, str], list[str]] = {}
     for plan in WIRE:
         own = valid(wire(study, plan))
@@ -502,8 +502,8 @@ def live(study: Study) -> Filled:
     return (f"rates, kb/s; {seeds} seeds of 60 s", "sender", *heads), rows, note
 
 
-def beside(study: Study, plans: Sequence[str], network: str, columns: Sequence[str], of: Any) -> Filled:
-    """Kept runs beside the simulations with the same seeds: what `of` makes of the rows of each."""
+def with_simulation(study: Study, plans: Sequence[str], network: str, columns: Sequence[str], of: Any) -> Filled:
+    """Kept runs and the simulations with the same seeds: what `of` makes of the rows of each."""
     rows = []
     conditions = dict.fromkeys((row["network"], row["sender"]) for row in valid(wire(study, *plans)))
     for name, sender in sorted(conditions, key=lambda each: each[0]):
@@ -528,7 +528,7 @@ def wire_cuts(study: Study) -> Filled:
         values = [row[GAP] for row in rows]
         return [formats.interval(values), f"{max(values):.2f}"]
 
-    return beside(study, CUTS, "one path fails during", ("longest gap, s", "largest"), gaps)
+    return with_simulation(study, CUTS, "one path fails during", ("longest gap, s", "largest"), gaps)
 
 
 @table("wire-recorded", "Recorded paths", texts=2, plans=("wire-recorded",))
@@ -538,16 +538,16 @@ def wire_recorded(study: Study) -> Filled:
     def times(rows: Sequence[Row]) -> list[str]:
         return [formats.quantiles(sorted(1000 * time for row in rows for time in row[DOWNLOADS]))]
 
-    return beside(study, ["wire-recorded"], "recorded pair", (TIMES,), times)
+    return with_simulation(study, ["wire-recorded"], "recorded pair", (TIMES,), times)
 
 
 @table("wire-dash", "dash.js in Chromium", texts=2, plans=("wire-dash",))
 def wire_dash(study: Study) -> Filled:
-    """The real dash.js in Chromium over 333 + 1667 kb/s, and beside it one TCP over 2000 kb/s."""
+    """The real dash.js in Chromium over 333 + 1667 kb/s, and one TCP over 2000 kb/s."""
 
     def seen(rows: Sequence[Row]) -> list[str]:
         bitrate = formats.interval([row["mean_bitrate_bps"] / 1e6 for row in rows])
         stalls = formats.interval([row["stall_s"] for row in rows], 1)
         return [bitrate, stalls, formats.interval([row[QOE] for row in rows], 0)]
 
-    return beside(study, ["wire-dash"], "network", ("bitrate, Mb/s", "stalls, s", "QoE per segment"), seen)
+    return with_simulation(study, ["wire-dash"], "network", ("bitrate, Mb/s", "stalls, s", "QoE per segment"), seen)

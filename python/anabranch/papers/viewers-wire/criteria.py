@@ -9,8 +9,8 @@ from anabranch.experiments import formats
 from anabranch.experiments.claims import Filled, table
 from anabranch.experiments.study import Row, Study
 
-FOUR, BESIDE_CURL = "four viewers", "one viewer beside curl"
-CASES = (FOUR, BESIDE_CURL)
+FOUR, WITH_CURL = "four viewers", "one viewer beside curl"
+CASES = (FOUR, WITH_CURL)
 NGINX = "nginx on the kernel, CUBIC"
 OFF, LEVELS = "`serve`, LIA", "`serve`, LIA, `levels`"
 LEVELS_CMCD = "the same, and players send CMCD"
@@ -60,7 +60,7 @@ def _quality(runs: Sequence[Mapping[str, Any]], *, compete: bool = True) -> list
 
 def _row(case: str, server: str, rows: list[Row]) -> list[str]:
     loads = sorted({row["load"] for row in rows})
-    curl = [row["curl_mbps"] for row in rows] if case == BESIDE_CURL else []
+    curl = [row["curl_mbps"] for row in rows] if case == WITH_CURL else []
     return [
         case,
         server,

@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from criteria import BESIDE_CURL, FOUR, LEVELS, LEVELS_CMCD, NGINX, OFF, SEEN
+from criteria import FOUR, LEVELS, LEVELS_CMCD, NGINX, OFF, SEEN, WITH_CURL
 
 from anabranch import _core, content
 from anabranch.content.make import MANIFEST
@@ -44,7 +44,7 @@ _STAGGER_S = 7.0
 _NEVER = {"start": "3000 s", "duration": "4000 s"}
 # The response pacing of `serve`.
 _PACINGS = {OFF: "off", LEVELS: "levels", LEVELS_CMCD: "levels"}
-_SCENARIOS = {FOUR: ("viewers/four", 4), BESIDE_CURL: ("viewers/beside-tcp", 2)}
+_SCENARIOS = {FOUR: ("viewers/four", 4), WITH_CURL: ("viewers/beside-tcp", 2)}
 
 ADDRESS = "203.0.113.10"
 """The address of `anabranch serve`. The testbed's own server has another one."""
@@ -176,8 +176,8 @@ def attempt(labels: Mapping[str, Any]) -> dict[str, Any]:
             address = stack.enter_context(_nginx(place, root, folder))
         else:
             address = stack.enter_context(serving(place, root, folder, count, _PACINGS[server]))
-        viewers = clients[:-1] if case == BESIDE_CURL else clients
-        if case == BESIDE_CURL:
+        viewers = clients[:-1] if case == WITH_CURL else clients
+        if case == WITH_CURL:
             rates = stack.enter_context(_download(clients[-1], address))
         url = f"http://{address}/video/{MANIFEST}"
         with ThreadPoolExecutor(len(viewers)) as pool:
@@ -188,7 +188,7 @@ def attempt(labels: Mapping[str, Any]) -> dict[str, Any]:
             logs = [each.result() for each in playing]
         metrics = json.loads(testbed.finish("finished", viewed=None, notes=()).metrics_json)
         found = _seen(logs, video / MANIFEST, scenario)
-    if case == BESIDE_CURL:
+    if case == WITH_CURL:
         found["curl_mbps"] = rates[0]
     if metrics["live"]["void"]:
         raise outside.LateError("the links were late")

@@ -218,7 +218,7 @@ const charts = (() => {
     return x - line.x[low - 1] < line.x[low] - x ? low - 1 : low;
   }
 
-  /** Lines with the same places on a categorical axis stand beside each other. */
+  /** Lines with the same places on a categorical axis stand next to each other. */
   function dodged(spec) {
     if (!spec.categories.length) return spec.lines;
     const step = Math.min(0.6 / spec.lines.length, 0.14);

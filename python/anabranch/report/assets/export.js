@@ -204,7 +204,7 @@ const exporting = (() => {
     return `<svg xmlns="${NAMESPACE}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="${FONT}">${out.join("")}</svg>`;
   }
 
-  /** Names beside each other, as many in a line as there is room for. */
+  /** Names in a row, as many in a line as there is room for. */
   function legendLines(legend, width) {
     const lines = [];
     let x = Infinity;
@@ -337,7 +337,7 @@ const exporting = (() => {
 
   // --- Prints -------------------------------------------------------------------------------------------------------
 
-  // A page of A4 or Letter between its margins, and half of it where charts stand beside each other.
+  // A page of A4 or Letter between its margins, and half of it where charts stand next to each other.
   const PRINTED = 680;
   const PRINTED_HALF = 330;
 

@@ -34,7 +34,7 @@
   label();
 
   // The columns with which a table begins, before its numbers, say what a row is. The first one stays where the table is wider than its
-  // box, and those beside it as far as half of the box is left for numbers.
+  // box, and those next to it as far as half of the box is left for numbers.
   const LEFT = ["", "--second", "--third", "--fourth"];
   function stay(box) {
     const [heads] = box.querySelector("thead").rows;

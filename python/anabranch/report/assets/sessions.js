@@ -250,7 +250,7 @@ const sessions = (() => {
       this.heads.forEach((head, i) => head.setAttribute("aria-sort", this.sort?.column !== i ? "none" : this.sort.down ? "descending" : "ascending"));
     }
 
-    /** What was chosen in charts: beside the table, and in a bar where the table is out of sight. */
+    /** What was chosen in charts: next to the table, and in a bar where the table is out of sight. */
     showChosen(count) {
       const remove = (one) => element("button", { type: "button", title: "Do not filter by this", on: { click: () => brush.drop(one) } }, `${one.text} `, element("span", { "aria-hidden": "true" }, "✕"));
       const clear = () => element("button", { type: "button", class: "clear", on: { click: () => brush.clear() } }, "Clear");

@@ -37,7 +37,7 @@ const shares = (() => {
     return element("div", { class: "keys" }, ...keys);
   }
 
-  /** Draws rows into a place; `more(row)` gives what stands beside a row's name. */
+  /** Draws rows into a place; `more(row)` gives what stands next to a row's name. */
   function draw(place, { causes, rows }, more = () => []) {
     for (const row of rows) {
       place.append(element("div", { class: "shares-row" }, element("p", {}, element("b", {}, row.label), " ", ...more(row)), bar(row, causes), element("p", { class: "quiet" }, row.said), list(row, causes)));

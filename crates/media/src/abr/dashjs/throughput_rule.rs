@@ -6,7 +6,7 @@
 //! 5.x:         0.9 * average of `ewma.rs`
 //! No request while the buffer is not loaded (unless live) and for 10 s after an abandoned request.
 //!
-//! dash.js 2.2.0, 2.9.3, 5.2.1, rules/abr/ThroughputRule.js. In 2.0 to 2.4 the rule reads the last HTTP request, and is
+//! dash.js 2.2.0, 2.9.3, 5.2.1, rules/abr/ThroughputRule.js. In 2.0 to 2.4 the rule reads the last HTTP request, and makes
 //! no request if that was for an initialisation segment: right after a switch it does not decide. Its array of samples
 //! is shortened by one per decision, so that at most four are in it and three count.
 

@@ -1,4 +1,4 @@
-//! What the server does on top of its transport: `[server]`.
+//! What the server does in addition to its transport: `[server]`.
 
 use anabranch_media::pacing;
 use anabranch_stack::connection::Choice;

@@ -117,7 +117,7 @@ pub(super) struct Coupling {
     round: Round,
     /// The last round trip showed a queue.
     queued: bool,
-    /// Who else uses the queue; without the option `competition` it is not asked.
+    /// Who else uses the queue; without the option `competition` that is not asked.
     competition: Option<Competition>,
     /// Option `pace`: the pace leaves headers out while there is a queue, which drains it.
     drains: bool,
