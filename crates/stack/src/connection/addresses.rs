@@ -116,15 +116,16 @@ impl Connection {
                 }
                 AddressChange::Removed(id) => RemovedAddresses::new(&[id]).map(MptcpOption::RemoveAddress),
             };
-            self.subflows[at].errands.signals.extend(option);
+            self.subflows[at].control_segments.signals.extend(option);
         }
     }
 
     /// The subflow that carries the address options.
     fn announcer(&self) -> Option<usize> {
         let ready = self.mode() == Mode::Multipath && self.confirmed() && !self.closed;
-        let works =
-            |at: &usize| ready && self.subflows[*at].is_established() && !self.subflows[*at].errands.is_closing();
+        let works = |at: &usize| {
+            ready && self.subflows[*at].is_established() && !self.subflows[*at].control_segments.is_closing()
+        };
         (0..self.subflows.len()).filter(works).min_by_key(|at| self.subflows[*at].potentially_failed)
     }
 
@@ -156,10 +157,16 @@ impl Connection {
         let proven = proof.is_some_and(|proof| proof.ct_eq(&hmac).into());
         let mode = self.mode();
         let subflow = &mut self.subflows[at];
-        if !proven || mode != Mode::Multipath || subflow.errands.signals.len() >= MAX_SIGNALS {
+        if !proven || mode != Mode::Multipath || subflow.control_segments.signals.len() >= MAX_SIGNALS {
             return;
         }
-        subflow.errands.signals.push_back(MptcpOption::AddAddress { echo: true, address_id, address, port, hmac: 0 });
+        subflow.control_segments.signals.push_back(MptcpOption::AddAddress {
+            echo: true,
+            address_id,
+            address,
+            port,
+            hmac: 0,
+        });
         self.learn_address(now, announced);
     }
 

@@ -19,8 +19,8 @@ impl Connection {
                 self.encode_data(now, at, chunk)
             }
             NextSegment::Ack(at) => {
-                if self.subflows[at].errands.owes_third_segment() {
-                    self.subflows[at].errands.third_segment_sent();
+                if self.subflows[at].control_segments.owes_third_segment() {
+                    self.subflows[at].control_segments.third_segment_sent();
                 }
                 self.encode_acknowledgment(now, at)
             }
@@ -37,12 +37,12 @@ impl Connection {
             Control::Handshake(at) => self.encode_handshake(now, at),
             Control::Reset(at) => self.encode_reset(now, at),
             Control::End(at) => {
-                self.subflows[at].errands.data_fin_sent();
+                self.subflows[at].control_segments.data_fin_sent();
                 self.encode_end(now, at)
             }
             Control::Fin(at) => self.encode_fin(now, at),
             Control::WindowProbe(at) => {
-                self.subflows[at].errands.window_probed();
+                self.subflows[at].control_segments.window_probed();
                 self.encode_window_probe(now, at)
             }
         }

@@ -92,9 +92,9 @@ impl Connection {
     fn choose_control(&mut self, now: Instant) -> Option<NextSegment> {
         self.subflows.business().attention.iter().find_map(|at| {
             let subflow = &self.subflows[at];
-            if subflow.errands.resets() {
+            if subflow.control_segments.resets() {
                 Some(NextSegment::Control(Control::Reset(at)))
-            } else if subflow.errands.owes_third_segment() {
+            } else if subflow.control_segments.owes_third_segment() {
                 Some(NextSegment::Ack(at))
             } else if subflow.handshake.due.is_some_and(|due| due <= now) && !subflow.handshake_failed() {
                 Some(NextSegment::Control(Control::Handshake(at)))
@@ -517,7 +517,8 @@ impl Connection {
         self.begin_end();
         self.subflows.business().attention.iter().find_map(|at| {
             let subflow = &self.subflows[at];
-            let closing = subflow.errands.closing(!subflow.queue.is_empty()).filter(|_| subflow.is_established())?;
+            let closing =
+                subflow.control_segments.closing(!subflow.queue.is_empty()).filter(|_| subflow.is_established())?;
             Some(NextSegment::Control(match closing {
                 Closing::DataFin => Control::End(at),
                 Closing::Fin => Control::Fin(at),
@@ -535,12 +536,12 @@ impl Connection {
         let may_send = self.mode() == Mode::Multipath && self.confirmed();
         if self.outgoing.end_pending() && may_send && !self.data_fin_sent {
             self.data_fin_sent = true;
-            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.errands.send_data_fin());
+            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.control_segments.send_data_fin());
         }
         if self.mode() == Mode::Plain {
             for at in 0..self.subflows.len() {
-                if self.subflows[at].is_established() && !self.subflows[at].errands.is_closing() {
-                    self.subflows[at].errands.close();
+                if self.subflows[at].is_established() && !self.subflows[at].control_segments.is_closing() {
+                    self.subflows[at].control_segments.close();
                 }
             }
         }
@@ -561,7 +562,7 @@ impl Connection {
         }
         let wants = |at: &usize| {
             let subflow = &self.subflows[*at];
-            let signals = || !subflow.errands.signals.is_empty() && self.may_signal(*at);
+            let signals = || !subflow.control_segments.signals.is_empty() && self.may_signal(*at);
             subflow.is_established() && (owing.contains(*at) || signals())
         };
         concerned.iter().find(wants).map(NextSegment::Ack)

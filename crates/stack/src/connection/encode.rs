@@ -293,7 +293,7 @@ impl Connection {
         self.fill_data(now, at, &mut segment, start, end, 0);
         let subflow = &mut self.subflows[at];
         subflow.sender.on_sent(now, end, 0, true);
-        subflow.errands.on_fin_sent();
+        subflow.control_segments.on_fin_sent();
         self.transmission(at, segment, 0)
     }
 
@@ -303,7 +303,7 @@ impl Connection {
         let mut segment = self.bare(at, Flags::RST | Flags::ACK, next);
         segment.timestamps = self.timestamps(now, at);
         let subflow = &mut self.subflows[at];
-        let reason = subflow.errands.take_reset().unwrap_or(anabranch_segment::ResetReason::Unspecified);
+        let reason = subflow.control_segments.take_reset().unwrap_or(anabranch_segment::ResetReason::Unspecified);
         subflow.state = State::Closed(if self.closed { CloseReason::Aborted } else { CloseReason::ProtocolError });
         if self.mode() == Mode::Multipath {
             if self.closed
@@ -333,9 +333,9 @@ impl Connection {
     /// A segment without payload with the number of `offset` and the next option that waits to be sent.
     fn acknowledgment(&mut self, now: Instant, at: usize, offset: u64) -> Segment {
         let mut segment = self.bare_acknowledgment(now, at, offset);
-        if !self.subflows[at].errands.signals.is_empty()
+        if !self.subflows[at].control_segments.signals.is_empty()
             && self.may_signal(at)
-            && let Some(signal) = self.subflows[at].errands.signals.pop_front()
+            && let Some(signal) = self.subflows[at].control_segments.signals.pop_front()
         {
             // ADD_ADDR with its HMAC takes the place of all other options (RFC 8684 section 3.4.1).
             if segment.options_len() + signal.encoded_len() > MAX_OPTIONS_LEN {

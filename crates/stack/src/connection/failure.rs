@@ -83,18 +83,18 @@ impl Connection {
         self.progress.backoff += 1;
         self.progress.relieved_at = None;
         if self.data_fin_sent && self.outgoing.end_pending() {
-            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.errands.send_data_fin());
+            self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.control_segments.send_data_fin());
         }
         let (head, next) = (self.outgoing.unacked(), self.outgoing.next);
         let idle = |s: &crate::subflow::Subflow| {
-            s.is_established() && s.sender.board().is_empty() && s.queue.is_empty() && !s.errands.fin_sent()
+            s.is_established() && s.sender.board().is_empty() && s.queue.is_empty() && !s.control_segments.fin_sent()
         };
         if (head == next && self.outgoing.unsent() > 0) || self.window_holds_queue() {
             // Nothing is in flight, so the window must be closed, or too small for a segment: probe on every subflow.
             if self.mode() == Mode::Plain && self.outgoing.window_end() > next {
                 self.outgoing.override_silly_window();
             } else {
-                self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.errands.probe_window());
+                self.subflows.iter_mut().filter(|s| s.is_established()).for_each(|s| s.control_segments.probe_window());
             }
         } else if self.looks_for_stale() {
             self.retransmit_first_unacked(now);
@@ -182,7 +182,7 @@ impl Connection {
 
     /// Whether the connection is being closed in order.
     pub(super) fn closing(&self) -> bool {
-        self.subflows.iter().any(|s| s.errands.is_closing())
+        self.subflows.iter().any(|s| s.control_segments.is_closing())
     }
 
     /// Closes the subflows once both ends of data were acknowledged.
@@ -196,7 +196,7 @@ impl Connection {
         };
         if done {
             for subflow in self.subflows.iter_mut() {
-                subflow.errands.close();
+                subflow.control_segments.close();
                 // A subflow that is still opening has nothing more to send; segments that arrive on it are refused.
                 if !subflow.is_established() {
                     subflow.state = State::Closed(CloseReason::Finished);
@@ -213,7 +213,7 @@ impl Connection {
         for subflow in self.subflows.iter_mut() {
             match subflow.state {
                 State::SynSent => subflow.state = State::Closed(CloseReason::Aborted),
-                _ => subflow.errands.reset(ResetReason::Unspecified),
+                _ => subflow.control_segments.reset(ResetReason::Unspecified),
             }
         }
         self.end_aborted(now);

@@ -37,7 +37,7 @@ impl Connection {
         if matches!(reason, BadMapping::Missing) && untouched && self.may_fall_back(at) {
             self.fall_back(now, FallbackReason::OptionsStripped);
         } else {
-            self.subflows[at].errands.reset(ResetReason::MptcpError);
+            self.subflows[at].control_segments.reset(ResetReason::MptcpError);
         }
     }
 
@@ -46,11 +46,11 @@ impl Connection {
     pub(super) fn on_peer_failed(&mut self, now: Instant, at: usize, dsn: u64) {
         if self.may_fall_back(at) {
             let subflow = &mut self.subflows[at];
-            subflow.errands.signals.push_back(MptcpOption::Fail { dsn });
+            subflow.control_segments.signals.push_back(MptcpOption::Fail { dsn });
             subflow.infinite_from = Some(subflow.sender.next());
             self.fall_back(now, FallbackReason::PeerFailed);
         } else {
-            self.subflows[at].errands.reset(ResetReason::Middlebox);
+            self.subflows[at].control_segments.reset(ResetReason::Middlebox);
         }
     }
 

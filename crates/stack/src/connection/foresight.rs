@@ -144,7 +144,7 @@ impl Connection {
             if given_up.probe_at <= now {
                 given_up.probe_at = now + PROBE_INTERVAL;
                 (given_up.probed, given_up.unanswered) = (true, true);
-                subflows.iter_mut().filter(|s| s.id == given_up.id).for_each(|s| s.errands.probe_window());
+                subflows.iter_mut().filter(|s| s.id == given_up.id).for_each(|s| s.control_segments.probe_window());
             }
             foresight.until = Deadline::at(foresight.until.time().min(given_up.probe_at));
         }

@@ -144,7 +144,7 @@ impl Connection {
             _ => {}
         }
         self.outgoing.on_window(u64::from(segment.window));
-        self.subflows[at].errands.send_third_segment();
+        self.subflows[at].control_segments.send_third_segment();
         self.establish(now, at);
     }
 
@@ -161,7 +161,7 @@ impl Connection {
         });
         let subflow = &mut self.subflows[at];
         let Some((backup, address_id, _, remote_nonce)) = proven else {
-            subflow.errands.reset(ResetReason::MptcpError);
+            subflow.control_segments.reset(ResetReason::MptcpError);
             return;
         };
         subflow.backup_there = backup;
@@ -261,7 +261,7 @@ impl Connection {
                 let expected = leftmost_160(&join_hmac(key, self.local_key, remote_nonce, local_nonce));
                 let subflow = &mut self.subflows[at];
                 if bool::from(expected.ct_ne(&proof)) {
-                    subflow.errands.reset(ResetReason::Prohibited);
+                    subflow.control_segments.reset(ResetReason::Prohibited);
                     return false;
                 }
                 subflow.on_numbers_agreed(now, echo);

@@ -33,7 +33,7 @@ impl Connection {
         let subflow = &mut self.subflows[at];
         subflow.allowed = allowed;
         if self.path_policy.signals_peer() && subflow.is_established() {
-            subflow.errands.signals.push_back(MptcpOption::Priority { backup: !allowed });
+            subflow.control_segments.signals.push_back(MptcpOption::Priority { backup: !allowed });
             subflow.receiver.acknowledge_now();
         }
         self.log.emit(now, TransportEvent::PathUse { subflow: subflow.id, allowed });

@@ -299,7 +299,7 @@ impl Connection {
             self.on_progress(now);
         }
         let subflow = &self.subflows[at];
-        if subflow.errands.fin_sent() && acked == subflow.sender.next() {
+        if subflow.control_segments.fin_sent() && acked == subflow.sender.next() {
             self.outgoing.on_ack(self.outgoing.end() + 1);
         }
     }
@@ -503,8 +503,8 @@ impl Connection {
     fn answer_subflow_end(&mut self, at: usize) {
         let mode = self.mode();
         let subflow = &mut self.subflows[at];
-        if mode == Mode::Multipath && subflow.receiver.finished() && !subflow.errands.is_closing() {
-            subflow.errands.close();
+        if mode == Mode::Multipath && subflow.receiver.finished() && !subflow.control_segments.is_closing() {
+            subflow.control_segments.close();
             self.reinject_queue(at, CopyCause::Closed);
         }
     }

@@ -42,7 +42,7 @@ impl Connection {
 
     /// The connection's timer fired.
     pub(super) fn retransmit_first_unacked(&mut self, now: Instant) {
-        let carries = |s: &Subflow| s.is_established() && !s.errands.fin_sent();
+        let carries = |s: &Subflow| s.is_established() && !s.control_segments.fin_sent();
         let mut least_silent = u32::MAX;
         let (mut idle, mut idle_backup) = (None, None);
         for at in 0..self.subflows.len() {

@@ -45,7 +45,7 @@ impl DataOptions {
 /// Which subflows may have something to send, by what it is. A subflow that is in none of the sets has nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Business {
-    /// Something other than data and acknowledgments, see [`Subflow::needs_attention`].
+    /// Something other than data and acknowledgments, see [`Subflow::has_control_segments`].
     pub attention: SubflowSet,
     /// Data in flight.
     pub in_flight: SubflowSet,
@@ -239,7 +239,7 @@ impl Subflows {
     fn examine(&mut self) {
         for at in std::mem::take(&mut self.unexamined).iter() {
             let (subflow, business) = (&self.subflows[at], &mut self.business);
-            business.attention.put(at, subflow.needs_attention());
+            business.attention.put(at, subflow.has_control_segments());
             business.in_flight.put(at, !subflow.sender.board().is_empty());
             business.queued.put(at, !subflow.queue.is_empty());
             business.watched.put(at, subflow.sender.is_watched());

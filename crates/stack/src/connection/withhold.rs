@@ -44,7 +44,7 @@ impl Connection {
     pub(super) fn reject_claims(&mut self, at: usize) {
         let subflow = &mut self.subflows[at];
         self.false_acknowledgments.push(subflow.path.id);
-        subflow.errands.reset(ResetReason::MptcpError);
+        subflow.control_segments.reset(ResetReason::MptcpError);
     }
 
     /// The paths of subflows that were reset since the last call because the peer acknowledged what had not left this host, for counters of

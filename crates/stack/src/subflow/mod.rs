@@ -1,6 +1,6 @@
 //! One TCP connection of the Multipath TCP connection: its handshake, its two halves, and its queue.
 
-mod errands;
+mod control_segments;
 mod memory;
 mod rate;
 mod receiver;
@@ -11,7 +11,7 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use errands::{Closing, Errands};
+pub(crate) use control_segments::{Closing, ControlSegments};
 pub(crate) use memory::SendMemory;
 pub(crate) use receiver::{Arrival, Receiver, max_pieces};
 pub(crate) use rtt::timestamp;
@@ -142,7 +142,7 @@ pub(crate) struct Subflow {
     pub rests_in_loss: bool,
     /// Everything before this offset was moved to other subflows already.
     pub reinjected_until: u64,
-    pub errands: Errands,
+    pub control_segments: ControlSegments,
     /// Something was sent since the end of the last burst.
     pub sent_in_burst: bool,
     /// From this offset on, data has an infinite mapping, which its first segment carries (RFC 8684 section 3.7).
@@ -213,7 +213,7 @@ impl Subflow {
             last_ack_at: now,
             rests_in_loss: true,
             reinjected_until: 0,
-            errands: Errands::default(),
+            control_segments: ControlSegments::default(),
             sent_in_burst: false,
             infinite_from: None,
             challenged_at: None,
@@ -226,10 +226,10 @@ impl Subflow {
         self.state == State::Established
     }
 
-    /// Whether the subflow has other business than data and acknowledgments: a handshake, its removal, or
-    /// [errands](Errands).
-    pub fn needs_attention(&self) -> bool {
-        !self.is_established() || !self.errands.is_empty()
+    /// Whether the subflow has other segments to send than data and acknowledgments: of a handshake, of its removal, or
+    /// [others](ControlSegments).
+    pub fn has_control_segments(&self) -> bool {
+        !self.is_established() || !self.control_segments.is_empty()
     }
 
     /// The handshake segment was sent; schedules its retransmission.
@@ -355,7 +355,7 @@ impl Subflow {
         SubflowView {
             id: self.id,
             path: self.path.id,
-            established: self.is_established() && !self.errands.is_closing(),
+            established: self.is_established() && !self.control_segments.is_closing(),
             backup: self.backup_here || self.backup_there,
             metered: self.path.metered,
             potentially_failed: self.potentially_failed,
@@ -509,6 +509,6 @@ impl Subflow {
 
     /// Both FINs were sent and acknowledged.
     pub fn finished(&self) -> bool {
-        self.errands.fin_sent() && self.sender.acked() == self.sender.next() && self.receiver.finished()
+        self.control_segments.fin_sent() && self.sender.acked() == self.sender.next() && self.receiver.finished()
     }
 }

@@ -18,7 +18,7 @@ enum End {
 
 /// See the module's description.
 #[derive(Debug, Default)]
-pub(crate) struct Errands {
+pub(crate) struct ControlSegments {
     reset: Option<ResetReason>,
     third_segment: bool,
     data_fin: bool,
@@ -39,8 +39,8 @@ pub(crate) enum Closing {
     WindowProbe,
 }
 
-impl Errands {
-    /// Whether there is nothing to do, and will be nothing unless somebody asks for it.
+impl ControlSegments {
+    /// Whether there is none to send now or later, unless that is requested.
     pub fn is_empty(&self) -> bool {
         let segments = self.reset.is_some() || self.third_segment || self.data_fin || self.window_probe;
         !segments && self.end == End::Open && self.signals.is_empty()
