@@ -71,8 +71,8 @@ impl Connection {
     /// Whether there is nothing to send but acknowledgments, as mostly at an end that receives.
     #[inline]
     pub(super) fn only_acknowledges(&mut self) -> bool {
-        let business = self.subflows.business();
-        let at_subflows = business.attention.union(business.in_flight).union(business.queued);
+        let activity = self.subflows.activity();
+        let at_subflows = activity.control_segments.union(activity.in_flight).union(activity.queued);
         at_subflows.is_empty() && self.outgoing.is_idle() && !self.outgoing.exhausted()
     }
 
@@ -90,7 +90,7 @@ impl Connection {
     }
 
     fn choose_control(&mut self, now: Instant) -> Option<NextSegment> {
-        self.subflows.business().attention.iter().find_map(|at| {
+        self.subflows.activity().control_segments.iter().find_map(|at| {
             let subflow = &self.subflows[at];
             if subflow.control_segments.resets() {
                 Some(NextSegment::Control(Control::Reset(at)))
@@ -105,12 +105,12 @@ impl Connection {
     }
 
     fn choose_data(&mut self, now: Instant) -> Option<NextSegment> {
-        let business = self.subflows.business();
-        let watched = business.watched;
-        if business.in_flight.union(business.queued).is_empty() && self.outgoing.is_idle() {
+        let activity = self.subflows.activity();
+        let repairing_or_paced = activity.repairing_or_paced;
+        if activity.in_flight.union(activity.queued).is_empty() && self.outgoing.is_idle() {
             return None;
         }
-        for at in watched.iter() {
+        for at in repairing_or_paced.iter() {
             // What shows the size of packets that pass comes right behind the packet that it is compared with, whatever the pace is.
             let subflow = &self.subflows[at];
             let at_once = subflow.is_established() && subflow.sender.exceeds_window();
@@ -176,7 +176,7 @@ impl Connection {
 
     /// Data that was queued on a subflow.
     fn choose_queued(&mut self, now: Instant) -> Option<NextSegment> {
-        for at in self.subflows.business().queued.iter() {
+        for at in self.subflows.activity().queued.iter() {
             if self.waits.filling == Some(self.subflows[at].id) || !self.may_send_now(now, at) {
                 continue;
             }
@@ -215,7 +215,7 @@ impl Connection {
     /// Decays the windows of subflows that may send now after a pause.
     fn decay_idle_windows(&mut self, now: Instant) {
         if self.windows_decay() {
-            let idle = SubflowSet::below(self.subflows.len()).without(self.subflows.business().in_flight);
+            let idle = SubflowSet::below(self.subflows.len()).without(self.subflows.activity().in_flight);
             idle.iter().for_each(|at| self.decay_idle_window(now, at));
         }
     }
@@ -515,7 +515,7 @@ impl Connection {
 
     fn choose_end(&mut self) -> Option<NextSegment> {
         self.begin_end();
-        self.subflows.business().attention.iter().find_map(|at| {
+        self.subflows.activity().control_segments.iter().find_map(|at| {
             let subflow = &self.subflows[at];
             let closing =
                 subflow.control_segments.closing(!subflow.queue.is_empty()).filter(|_| subflow.is_established())?;
@@ -556,7 +556,7 @@ impl Connection {
 
     fn choose_acknowledgment(&mut self, now: Instant) -> Option<NextSegment> {
         let owing = self.subflows.owing(now);
-        let concerned = owing.union(self.subflows.business().attention);
+        let concerned = owing.union(self.subflows.activity().control_segments);
         if concerned.is_empty() {
             return None;
         }

@@ -138,7 +138,7 @@ impl Connection {
     /// Removes closed subflows, and moves their data to the others.
     #[inline]
     pub(super) fn remove_dead(&mut self, now: Instant) {
-        if !self.subflows.business().attention.is_empty() {
+        if !self.subflows.activity().control_segments.is_empty() {
             self.remove_closed(now);
         }
     }

@@ -44,15 +44,15 @@ impl DataOptions {
 
 /// Which subflows may have something to send, by what it is. A subflow that is in none of the sets has nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Business {
+pub(super) struct Activity {
     /// Something other than data and acknowledgments, see [`Subflow::has_control_segments`].
-    pub attention: SubflowSet,
+    pub control_segments: SubflowSet,
     /// Data in flight.
     pub in_flight: SubflowSet,
     /// Data in its queue.
     pub queued: SubflowSet,
     /// Losses to repair, or a pace at which to send.
-    pub watched: SubflowSet,
+    pub repairing_or_paced: SubflowSet,
 }
 
 /// What the views say about which subflows can take data, in sets.
@@ -102,9 +102,9 @@ pub(super) struct Subflows {
     deferring: SubflowSet,
     /// Subflows that may have changed since their view was written.
     changed: SubflowSet,
-    /// Subflows that may have changed since their business was looked at.
+    /// Subflows that may have changed since their activity was examined.
     unexamined: SubflowSet,
-    business: Business,
+    activity: Activity,
     /// Subflows that may owe the peer an acknowledgment.
     owing: SubflowSet,
     /// Subflows that may have changed since the end of the last burst, or that wait for the end of the next one.
@@ -126,7 +126,7 @@ impl Subflows {
             deferring: SubflowSet::EMPTY,
             changed: SubflowSet::EMPTY,
             unexamined: SubflowSet::EMPTY,
-            business: Business::default(),
+            activity: Activity::default(),
             owing: SubflowSet::EMPTY,
             unsettled: SubflowSet::EMPTY,
             untimed: SubflowSet::EMPTY,
@@ -180,7 +180,7 @@ impl Subflows {
         self.subflows.iter_mut()
     }
 
-    /// The receiving half of a subflow, which is in no view and has no business but acknowledgments.
+    /// The receiving half of a subflow, which is in no view and has nothing to send but acknowledgments.
     #[inline]
     pub fn receiver(&mut self, at: usize) -> &mut Receiver {
         self.owing.insert(at);
@@ -229,20 +229,20 @@ impl Subflows {
 
     /// Which subflows may have something to send, acknowledgments apart.
     #[inline]
-    pub fn business(&mut self) -> &Business {
+    pub fn activity(&mut self) -> &Activity {
         if !self.unexamined.is_empty() {
             self.examine();
         }
-        &self.business
+        &self.activity
     }
 
     fn examine(&mut self) {
         for at in std::mem::take(&mut self.unexamined).iter() {
-            let (subflow, business) = (&self.subflows[at], &mut self.business);
-            business.attention.put(at, subflow.has_control_segments());
-            business.in_flight.put(at, !subflow.sender.board().is_empty());
-            business.queued.put(at, !subflow.queue.is_empty());
-            business.watched.put(at, subflow.sender.is_watched());
+            let (subflow, activity) = (&self.subflows[at], &mut self.activity);
+            activity.control_segments.put(at, subflow.has_control_segments());
+            activity.in_flight.put(at, !subflow.sender.board().is_empty());
+            activity.queued.put(at, !subflow.queue.is_empty());
+            activity.repairing_or_paced.put(at, subflow.sender.repairs_or_is_paced());
         }
     }
 
@@ -308,7 +308,7 @@ impl Subflows {
 
     /// Removes a subflow; those after it move to the position before theirs.
     pub fn remove(&mut self, at: usize) -> Subflow {
-        (self.business, self.standing, self.deferring) = (Business::default(), Standing::default(), SubflowSet::EMPTY);
+        (self.activity, self.standing, self.deferring) = (Activity::default(), Standing::default(), SubflowSet::EMPTY);
         self.mark_all(self.subflows.len() - 1);
         self.views.remove(at);
         self.subflows.remove(at)

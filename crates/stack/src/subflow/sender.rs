@@ -513,7 +513,7 @@ impl Sender {
     }
 
     /// Whether there may be a packet to retransmit when the window has room, or a pace that keeps packets back.
-    pub fn is_watched(&self) -> bool {
+    pub fn repairs_or_is_paced(&self) -> bool {
         let repairs = self.probe.is_due() || self.board.lost() > 0 || self.exceeds_window();
         repairs || self.options.paces || self.window.pacing_rate.is_some()
     }
