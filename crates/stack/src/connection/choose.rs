@@ -412,14 +412,15 @@ impl Connection {
     /// The subflows that can take data: usable, not held back by pacing, with room; backups only if nothing else is usable.
     /// Ignores the subflow `without`.
     fn candidates(&mut self, now: Instant, without: Option<SubflowId>) -> SubflowSet {
-        let standing = *self.subflows.standing();
+        let availability = *self.subflows.availability();
         // Plain TCP has no other subflow on which new data could avoid the repair after a timeout.
         let alone = self.mode() == Mode::Plain;
-        let mut considered = if alone { standing.usable.union(standing.established) } else { standing.usable };
+        let mut considered =
+            if alone { availability.usable.union(availability.established) } else { availability.usable };
         if let Some(at) = without.and_then(|id| self.subflows.iter().position(|subflow| subflow.id == id)) {
             considered.remove(at);
         }
-        let mut set = standing.with_room(considered);
+        let mut set = availability.with_room(considered);
         if self.config.transport.commit == Commit::AtWindow {
             // This data leaves at once, so pacing and bursts matter; a queue can take data at any time.
             let unsent = self.outgoing.unsent();

@@ -57,16 +57,16 @@ pub(super) struct Activity {
 
 /// What the views say about which subflows can take data, in sets.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct Availability {
     /// Established, and neither failed nor forbidden: [`SubflowView::usable`].
     pub usable: SubflowSet,
     pub established: SubflowSet,
     pub backup: SubflowSet,
     /// There is room in the window or in the send buffer, as data commits to either.
-    pub roomy: SubflowSet,
+    pub has_room: SubflowSet,
 }
 
-impl Standing {
+impl Availability {
     fn note(&mut self, at: usize, view: &SubflowView, commit: Commit) {
         self.usable.put(at, view.usable());
         self.established.put(at, view.established);
@@ -79,14 +79,14 @@ impl Standing {
             Commit::AtWindow => view.room() > 0,
             Commit::IntoBuffer => view.memory < view.send_buffer,
         };
-        self.roomy.put(at, has_room);
+        self.has_room.put(at, has_room);
     }
 
     /// The subflows with room among those that are `considered`; backups only if those are all that is considered.
     pub fn with_room(&self, considered: SubflowSet) -> SubflowSet {
         let regular = considered.without(self.backup);
         let preferred = if regular.is_empty() { considered } else { regular };
-        preferred.intersection(self.roomy)
+        preferred.intersection(self.has_room)
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) struct Subflows {
     commit: Commit,
     /// In the same order.
     views: Vec<SubflowView>,
-    standing: Standing,
+    availability: Availability,
     /// Subflows on which new data waited for a burst when it was last asked about, and that are the same since unless they are in
     /// `changed`.
     deferring: SubflowSet,
@@ -122,7 +122,7 @@ impl Subflows {
             subflows: Vec::new(),
             commit,
             views: Vec::new(),
-            standing: Standing::default(),
+            availability: Availability::default(),
             deferring: SubflowSet::EMPTY,
             changed: SubflowSet::EMPTY,
             unexamined: SubflowSet::EMPTY,
@@ -209,7 +209,7 @@ impl Subflows {
             self.deferring.remove(at);
             let view = &mut self.views[at];
             subflow.count_data(view);
-            self.standing.note_room(at, view, self.commit);
+            self.availability.note_room(at, view, self.commit);
             self.unsettled.insert(at);
             self.untimed.insert(at);
         }
@@ -308,7 +308,8 @@ impl Subflows {
 
     /// Removes a subflow; those after it move to the position before theirs.
     pub fn remove(&mut self, at: usize) -> Subflow {
-        (self.activity, self.standing, self.deferring) = (Activity::default(), Standing::default(), SubflowSet::EMPTY);
+        (self.activity, self.availability, self.deferring) =
+            (Activity::default(), Availability::default(), SubflowSet::EMPTY);
         self.mark_all(self.subflows.len() - 1);
         self.views.remove(at);
         self.subflows.remove(at)
@@ -330,9 +331,9 @@ impl Subflows {
 
     /// What the views say, in sets.
     #[inline]
-    pub fn standing(&mut self) -> &Standing {
+    pub fn availability(&mut self) -> &Availability {
         self.update_views();
-        &self.standing
+        &self.availability
     }
 
     /// A subflow that is about to change, and the views of all as they are before that.
@@ -415,7 +416,7 @@ impl Subflows {
         for at in changed.iter() {
             let (subflow, view) = (&self.subflows[at], &mut self.views[at]);
             *view = subflow.view(self.options.full_payload(subflow));
-            self.standing.note(at, view, self.commit);
+            self.availability.note(at, view, self.commit);
         }
     }
 }
