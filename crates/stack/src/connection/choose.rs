@@ -249,7 +249,7 @@ impl Connection {
         let unsent = self.outgoing.unsent();
         // In plain TCP the position in the subflow is that in the stream, so nothing can be sent twice under another number.
         let under_way = self.mode() == Mode::Multipath && self.outgoing.next > self.outgoing.unacked();
-        if unsent == 0 && !(under_way && self.foresight.services.duplicates) {
+        if unsent == 0 && !(under_way && self.forecasting.services.duplicates) {
             self.note_waits(now, false, false);
             return None;
         }
@@ -269,7 +269,7 @@ impl Connection {
     fn schedule_new(&mut self, now: Instant, candidates: SubflowSet) -> Option<NextSegment> {
         self.note_period(now);
         let connection = self.connection_view(now);
-        let flight = self.foresight.list_flight(&self.subflows, &self.outgoing);
+        let flight = self.forecasting.list_flight(&self.subflows, &self.outgoing);
         let subflows = self.subflows.views();
         let view = View { connection: &connection, subflows, candidates, flight };
         let decision = self.scheduler.decide(&view, Trigger::NewData);
@@ -363,7 +363,7 @@ impl Connection {
     /// Why the scheduler's latest decision copies data.
     #[cold]
     fn cause_of_duplicate(&self) -> CopyCause {
-        match self.foresight.latest_reason {
+        match self.forecasting.latest_reason {
             Some(ForecastReason::Lost) => CopyCause::Lost,
             Some(ForecastReason::Late) => CopyCause::Late,
             Some(ForecastReason::Sooner) => CopyCause::Sooner,

@@ -237,7 +237,7 @@ impl Connection {
     fn note_sent(&mut self, now: Instant, at: usize, kind: SendKind, offset: u64, bytes: u32) {
         let subflow = self.subflows[at].id;
         self.log.emit(now, TransportEvent::SegmentSent { subflow, kind, bytes, offset });
-        if self.foresight.services.sending {
+        if self.forecasting.services.sending {
             self.scheduler.on_sent(&Sent { at: now, offset, bytes, kind }, &self.subflows.views()[at]);
         }
         let new = kind == SendKind::New;

@@ -26,7 +26,7 @@ impl Connection {
         }
         if self.hand_over(at, CopyCause::Timeout) {
             self.subflows[at].potentially_failed = true;
-            self.foresight.note_given_up(now, subflow);
+            self.forecasting.note_given_up(now, subflow);
         }
     }
 

@@ -11,7 +11,7 @@
 //! (builds the segment, decides nothing), `timers`. Also: `subflows` (the subflows with their views), `incoming` and
 //! `outgoing` (the two streams), `handshake`, `addresses` (ADD_ADDR, REMOVE_ADDR), `failure` (reinjection, closed
 //! subflows), `stale` (failures as in upstream Linux), `fallback` (plain TCP), `policy` (path policies), `path_mtu` (packets that were
-//! too big), `withhold` (peers that acknowledge what they have not received), `foresight` (what schedulers
+//! too big), `withhold` (peers that acknowledge what they have not received), `forecasting` (what schedulers
 //! that forecast arrivals ask for), `limits` (what keeps a path from carrying more), `pace_cap` (a limit of the rate of all subflows together), `room` (how
 //! much an application may write ahead), and `resets` (for segments of no subflow).
 
@@ -23,7 +23,7 @@ mod deadline;
 mod encode;
 mod failure;
 mod fallback;
-mod foresight;
+mod forecasting;
 mod handshake;
 mod incoming;
 mod keys;
@@ -71,7 +71,7 @@ use anabranch_segment::Segment;
 use anabranch_units::{Bandwidth, Instant, PathId, SeqNumber};
 use choose::NextSegment;
 use deadline::Deadline;
-use foresight::Foresight;
+use forecasting::Forecasting;
 use incoming::{Incoming, Surroundings};
 use keys::Key;
 use outgoing::Outgoing;
@@ -150,7 +150,7 @@ pub struct Connection {
     progress: Progress,
     switches: Switches,
     waits: Waits,
-    foresight: Foresight,
+    forecasting: Forecasting,
     /// Resets for segments of no subflow.
     answers: VecDeque<resets::Answer>,
     addresses: addresses::Addresses,
@@ -209,7 +209,7 @@ impl Connection {
             return Err(OptionError { option: "paths".into(), message });
         }
         let scheduler = external::scheduler(&config.transport.scheduler)?;
-        let foresight = Foresight::new(scheduler.services());
+        let forecasting = Forecasting::new(scheduler.services());
         let path_policy = external::path_policy(&config.transport.path_policy)?;
         let reports_notes = config.external_parts().is_some();
         let mode = if config.transport.protocol == Protocol::Tcp { Mode::Plain } else { Mode::Negotiating };
@@ -246,7 +246,7 @@ impl Connection {
             progress: Progress::default(),
             data_fin_sent: false,
             switches: Switches::default(),
-            foresight,
+            forecasting,
             answers: VecDeque::new(),
             addresses: addresses::Addresses::default(),
             reports_notes,

@@ -265,7 +265,7 @@ impl Connection {
         subflow.last_ack_at = now;
         if advanced || self.config.transport.failover == Failover::Upstream {
             subflow.recover();
-            self.foresight.answered(now, subflow, &mut self.outgoing);
+            self.forecasting.answered(now, subflow, &mut self.outgoing);
         } else if subflow.potentially_failed {
             self.on_sign_of_life(now, at);
         }

@@ -95,7 +95,7 @@ impl Connection {
             Timer::Progress => self.on_no_progress(now),
             Timer::Policy => self.apply_policy(now),
             Timer::Scheduler => self.waits.scheduler_until = Deadline::NEVER,
-            Timer::Silence => self.foresight.until = Deadline::NEVER,
+            Timer::Silence => self.forecasting.until = Deadline::NEVER,
             Timer::Close => self.end_aborted(now),
             // What is due is sent by `poll_transmit` and by the last steps of `handle_timeout`.
             Timer::Pacing | Timer::Join | Timer::Announcement => {}
@@ -147,7 +147,7 @@ impl Connection {
             Timer::Progress => self.progress.deadline,
             Timer::Policy => self.policy_deadline(),
             Timer::Scheduler => self.waits.scheduler_until,
-            Timer::Silence => self.foresight.until,
+            Timer::Silence => self.forecasting.until,
             Timer::Close => self.progress.close_at,
             Timer::Pacing => self.waits.paced_until,
             Timer::Join => self.join_deadline().into(),

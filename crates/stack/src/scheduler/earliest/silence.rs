@@ -12,7 +12,7 @@
 //! trip; a video on two paths need not wait for that, because the price of a false alarm is a second copy of what is in flight
 //! there, and any acknowledgment of data ends it. LTE's schedulers pause for up to 0.2 s without being gone, several times a minute:
 //! over recordings of it (Winstein et al., NSDI 2013) the first line alone gave up working paths 45 times in 40 minutes. The connection
-//! probes a path that was given up, and what was measured before an outage is forgotten (`foresight.rs`). The two segments and the 40 ms are a receiver's delayed acknowledgment (`forecast.rs`).
+//! probes a path that was given up, and what was measured before an outage is forgotten (`forecasting.rs`). The two segments and the 40 ms are a receiver's delayed acknowledgment (`forecast.rs`).
 
 use super::super::{ForecastReason, Silence, View};
 use super::forecast::{ACKED_TOGETHER, DELAYED_ACK};

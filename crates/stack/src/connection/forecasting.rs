@@ -13,7 +13,7 @@ use anabranch_units::{Duration, Instant, SubflowId};
 
 /// State of these services.
 #[derive(Debug)]
-pub(super) struct Foresight {
+pub(super) struct Forecasting {
     pub services: Services,
     /// When to look for silent subflows again.
     pub until: Deadline,
@@ -40,9 +40,9 @@ struct GivenUp {
     unanswered: bool,
 }
 
-impl Foresight {
+impl Forecasting {
     pub fn new(services: Services) -> Self {
-        Foresight { services, until: Deadline::NEVER, latest_reason: None, flight: Vec::new(), given_up: Vec::new() }
+        Forecasting { services, until: Deadline::NEVER, latest_reason: None, flight: Vec::new(), given_up: Vec::new() }
     }
 
     /// Packets in flight for [`View::flight`].
@@ -110,10 +110,10 @@ impl Foresight {
 impl Connection {
     /// Gives up the subflows that the scheduler finds silent.
     pub(super) fn give_up_silent(&mut self, now: Instant) {
-        if !self.foresight.services.silence || self.mode() != Mode::Multipath {
+        if !self.forecasting.services.silence || self.mode() != Mode::Multipath {
             return;
         }
-        self.foresight.until = Deadline::NEVER;
+        self.forecasting.until = Deadline::NEVER;
         // Each turn gives up one that works, so this ends.
         for _ in 0..self.subflows.len() {
             let connection = self.connection_view(now);
@@ -122,14 +122,14 @@ impl Connection {
             let silence = self.scheduler.silence(&view);
             let works = |at: &usize| subflows.get(*at).is_some_and(SubflowView::works);
             let give_up = silence.give_up.filter(works);
-            self.foresight.until = silence.until.filter(|until| *until > now).into();
+            self.forecasting.until = silence.until.filter(|until| *until > now).into();
             self.explain(now);
             let Some(at) = give_up else { break };
             self.reinject_from(at, CopyCause::Silent);
             self.subflows[at].potentially_failed = true;
-            self.foresight.note_given_up(now, self.subflows[at].id);
+            self.forecasting.note_given_up(now, self.subflows[at].id);
         }
-        if !self.foresight.given_up.is_empty() {
+        if !self.forecasting.given_up.is_empty() {
             self.probe_given_up(now);
         }
     }
@@ -138,15 +138,15 @@ impl Connection {
     /// answer at once, and takes no window.
     #[cold]
     fn probe_given_up(&mut self, now: Instant) {
-        let (subflows, foresight) = (&mut self.subflows, &mut self.foresight);
-        foresight.given_up.retain(|given_up| subflows.iter().any(|subflow| subflow.id == given_up.id));
-        for given_up in &mut foresight.given_up {
+        let (subflows, forecasting) = (&mut self.subflows, &mut self.forecasting);
+        forecasting.given_up.retain(|given_up| subflows.iter().any(|subflow| subflow.id == given_up.id));
+        for given_up in &mut forecasting.given_up {
             if given_up.probe_at <= now {
                 given_up.probe_at = now + PROBE_INTERVAL;
                 (given_up.probed, given_up.unanswered) = (true, true);
                 subflows.iter_mut().filter(|s| s.id == given_up.id).for_each(|s| s.control_segments.probe_window());
             }
-            foresight.until = Deadline::at(foresight.until.time().min(given_up.probe_at));
+            forecasting.until = Deadline::at(forecasting.until.time().min(given_up.probe_at));
         }
     }
 
@@ -154,7 +154,7 @@ impl Connection {
     /// the answer to the probe came first; it is sent again without the wait of the timer, which has backed off.
     #[cold]
     pub(super) fn on_sign_of_life(&mut self, now: Instant, at: usize) {
-        if self.foresight.was_probed(self.subflows[at].id) {
+        if self.forecasting.was_probed(self.subflows[at].id) {
             self.subflows[at].sender.expedite(now);
         }
     }
@@ -162,11 +162,11 @@ impl Connection {
     /// Emits the reason of the scheduler's latest decision, if it has one to give.
     #[inline]
     pub(super) fn explain(&mut self, now: Instant) {
-        let explains = self.foresight.services.explains;
-        debug_assert!(explains || self.scheduler.explanation().is_none(), "an explanation that nobody asked for");
+        let explains = self.forecasting.services.explains;
+        debug_assert!(explains || self.scheduler.explanation().is_none(), "an explanation that was not asked for");
         if explains {
             let forecast = self.scheduler.explanation();
-            self.foresight.latest_reason = forecast.map(|forecast| forecast.reason);
+            self.forecasting.latest_reason = forecast.map(|forecast| forecast.reason);
             if let Some(forecast) = forecast {
                 self.log.emit(now, TransportEvent::Forecast(forecast));
             }
