@@ -23,7 +23,7 @@ impl Connection {
     fn bare(&mut self, at: usize, flags: Flags, offset: u64) -> Segment {
         let scaled = !flags.contains(Flags::SYN) && self.subflows[at].peer().scales_windows;
         let scale = if scaled { self.incoming.window_scale() } else { 0 };
-        let window = self.incoming.promise(self.subflows[at].receiver.opened(), scale);
+        let window = self.incoming.advertise(self.subflows[at].receiver.opened(), scale);
         let subflow = &self.subflows[at];
         Segment {
             source_port: subflow.local_port,

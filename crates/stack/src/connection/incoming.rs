@@ -211,20 +211,20 @@ impl Incoming {
     /// The window to advertise on a subflow whose own window has opened to `opened`: what is free, at least the window advertised
     /// before.
     pub fn window(&self, opened: u64) -> u64 {
-        self.free(opened).max(self.promised())
+        self.free(opened).max(self.edge - self.next)
     }
 
-    /// What is left of all windows that were advertised.
-    pub fn promised(&self) -> u64 {
-        self.edge - self.next
+    /// One past the last byte that was ever advertised.
+    pub fn edge(&self) -> u64 {
+        self.edge
     }
 
     /// The window to advertise, see [`Incoming::window`], in units of `1 << scale`; records it. What is free is rounded up as in
     /// Linux; what was advertised before is not, because it would grow with each acknowledgment.
-    pub fn promise(&mut self, opened: u64, scale: u8) -> u16 {
-        let (free, promised) = (self.free(opened), self.promised());
+    pub fn advertise(&mut self, opened: u64, scale: u8) -> u16 {
+        let (free, left) = (self.free(opened), self.edge - self.next);
         let rounded_up = (free + (1 << scale) - 1) >> scale;
-        let units = if free >= promised { rounded_up } else { promised >> scale };
+        let units = if free >= left { rounded_up } else { left >> scale };
         let units = units.min(u64::from(u16::MAX));
         self.advertised = units << scale;
         self.edge = self.edge.max(self.next + self.advertised);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_a_hole_takes_room_but_no_promise() {
+    fn what_waits_for_a_hole_takes_room_but_none_that_was_advertised() {
         let mut incoming = fixed(10_000);
         let mut log = Log::default();
         let now = Instant::ZERO;
@@ -290,19 +290,19 @@ mod tests {
                 incoming.tune(now, Surroundings { share: 128, ..Surroundings::default() });
             }
         };
-        assert_eq!(incoming.window(4_000), 10_000, "never less than was promised");
+        assert_eq!(incoming.window(4_000), 10_000, "never less than was advertised");
         // 3000 bytes beyond a hole: the next bytes in order move the window by the free space, no more than was
         // advertised.
         take(&mut incoming, 2_000, 5_000);
         assert_eq!(incoming.window(20_000), 10_000);
         take(&mut incoming, 0, 1_000);
         assert_eq!(incoming.window(20_000), 9_000);
-        incoming.promise(20_000, 0);
+        incoming.advertise(20_000, 0);
         // The hole is filled.
         take(&mut incoming, 1_000, 2_000);
         assert_eq!(incoming.window(20_000), 10_000);
         assert_eq!(incoming.window(7_000), 7_000, "a subflow that has not opened as far announces less");
-        incoming.promise(20_000, 0);
+        incoming.advertise(20_000, 0);
         assert_eq!(incoming.window(7_000), 10_000);
     }
 }

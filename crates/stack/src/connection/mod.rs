@@ -486,7 +486,7 @@ impl Connection {
 
     /// The window that was advertised last, on whichever subflow, and one past the last byte that was ever advertised.
     pub fn advertised(&self) -> (u64, u64) {
-        (self.incoming.advertised(), self.incoming.next() + self.incoming.promised())
+        (self.incoming.advertised(), self.incoming.edge())
     }
 
     /// Keeps the buffer of received data from growing, for a host that is short of memory, or lets it grow again.

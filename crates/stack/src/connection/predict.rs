@@ -65,7 +65,7 @@ impl Connection {
         let maps_payload = u32::from(mapping.len) == segment.payload_len && mapping.subflow_offset == start as u32;
         let stream_offset = self.peer_offset(mapping.dsn);
         let len = u64::from(segment.payload_len);
-        if !maps_payload || !subflow.mappings_are_used() || self.beyond_promise(stream_offset, len) {
+        if !maps_payload || !subflow.mappings_are_used() || self.beyond_advertised(stream_offset, len) {
             return None;
         }
         Some(Predicted { acked, mapping: Some(KnownMapping { start, end: start + len, stream_offset }) })

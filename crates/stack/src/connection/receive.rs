@@ -82,10 +82,10 @@ impl Connection {
     /// Whether to accept a reset: only with exactly the expected number. One elsewhere in the window gets a challenge
     /// ACK, so that the peer can repeat the reset with the right number; others are dropped (RFC 5961 section 3.2).
     fn check_reset(&mut self, now: Instant, at: usize, start: u64) -> bool {
-        let promised = self.incoming.promised();
+        let window = self.incoming.edge() - self.incoming.next();
         let subflow = &mut self.subflows[at];
         let next = subflow.receiver.next();
-        if start != next && (next..=next + promised).contains(&start) {
+        if start != next && (next..=next + window).contains(&start) {
             subflow.challenge(now);
         }
         start == next
@@ -388,7 +388,7 @@ impl Connection {
         };
         let end = end.min(start + mapped);
         // Bytes beyond the advertised window are not acknowledged: the peer has to send them again.
-        if self.beyond_promise(stream_offset, end - start) {
+        if self.beyond_advertised(stream_offset, end - start) {
             self.subflows[at].receiver.acknowledge_now();
             return None;
         }
@@ -427,9 +427,8 @@ impl Connection {
         (rtt, window)
     }
 
-    pub(super) fn beyond_promise(&self, stream_offset: u64, len: u64) -> bool {
-        let promised = self.incoming.next() + self.incoming.promised();
-        stream_offset.checked_add(len).is_none_or(|end| end > promised)
+    pub(super) fn beyond_advertised(&self, stream_offset: u64, len: u64) -> bool {
+        stream_offset.checked_add(len).is_none_or(|end| end > self.incoming.edge())
     }
 
     /// Where the payload that starts at the subflow's `start` belongs in the stream, and how many bytes from there are mapped.
