@@ -34,15 +34,15 @@ def test_what_is_a_player_and_what_its_bitrate_rule_is_said(anabranch: Run, answ
     assert all(entry["also"] == [] for entry in groups["schedulers"])
 
 
-def test_the_promised_names_are_there(answer: Callable[..., Any]) -> None:
-    promised = {
+def test_the_stable_names_are_there(answer: Callable[..., Any]) -> None:
+    stable = {
         "schedulers": "min-rtt linux round-robin redundant blest ecf gr-sty tp-sty tr-sty largest-window highest-rate",
         "congestion-controls": "newreno cubic compound lia olia balia wvegas bbr",
         "players": "vlc vlc-2 bulk",
         "scenarios": "sticky/base sticky/3p-50 sticky/3p-150 handoff/limited handoff/large handoff/cellular "
         "bulk/one-path bulk/two-paths bulk/three-paths fairness/shared-bottleneck",
     }
-    for kind, names in promised.items():
+    for kind, names in stable.items():
         listed = {entry["name"] for entry in answer("list", kind)[kind]}
         assert set(names.split()) <= listed
 

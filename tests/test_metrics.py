@@ -150,7 +150,7 @@ def test_chunks_have_their_median_and_the_time_of_nine_tenths(folder: Path) -> N
     assert not summary.chunks(session)
 
 
-def test_what_nobody_observed_is_a_dash_and_never_zero(folder: Path, tmp_path: Path) -> None:
+def test_what_was_not_observed_is_a_dash_and_never_zero(folder: Path, tmp_path: Path) -> None:
     whole = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     session = whole["sessions"][0]
     viewer = metrics.Viewer.__annotations__.keys() | metrics.Quality.__annotations__.keys()

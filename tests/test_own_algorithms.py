@@ -470,8 +470,8 @@ def test_a_module_is_found_next_to_the_plan(anabranch: Run, answer: Callable[...
     """A shipped scenario has no folder, and where the command runs another module has that name."""
     study, elsewhere = tmp_path / "study", tmp_path
     study.mkdir()
-    write(study, "ordered", FIRST_OF.format(imported="import beside_the_plan"))
-    write(study, "beside_the_plan", "NOTHING = None\n")
+    write(study, "ordered", FIRST_OF.format(imported="import next_to_the_plan"))
+    write(study, "next_to_the_plan", "NOTHING = None\n")
     write(elsewhere, "ordered", "raise RuntimeError('not this one')\n")
     (study / "plan.toml").write_text(
         'schema = 1\nquestion = "?"\nscenario = "bulk/two-paths"\nseeds = 1\n[set]\nduration = "2 s"\n'
@@ -482,7 +482,7 @@ def test_a_module_is_found_next_to_the_plan(anabranch: Run, answer: Callable[...
     assert done.returncode == 0, done.stderr
     assert "2 runs made" in done.stdout
     # A change of what the module imports from its folder makes other runs.
-    write(study, "beside_the_plan", "NOTHING = ()\n")
+    write(study, "next_to_the_plan", "NOTHING = ()\n")
     assert answer("plan", "show", study / "plan.toml")["missing"] == 2
     (study / "ordered.py").unlink()
     (elsewhere / "ordered.py").unlink()

@@ -322,14 +322,14 @@ def test_more_than_a_number_is_counted_whatever_the_undecided_turn_out_to_be() -
 
 
 @pytest.mark.parametrize("name", paper.shipped())
-def test_no_sentence_has_a_number_that_nobody_counted(name: str) -> None:
+def test_no_sentence_has_a_number_that_was_not_counted(name: str) -> None:
     read = paper.load(name)
     for claim in read.claims:
         for verdict, sentence in claim.why.items():
             assert claims.uncounted(sentence, read.given) == [], f"{claim.id}, {verdict}"
 
 
-def test_numbers_that_nobody_counted_are_found() -> None:
+def test_numbers_that_were_not_counted_are_found() -> None:
     given = "flow 1 and flow 2 with 10 s segments at 1:5, twice what chance gives"
     right = "flow 1's part with 10 s segments at 1:5 is {part:.0f} % in {count} of {findings}, twice what chance gives"
     assert claims.uncounted(right, given) == []

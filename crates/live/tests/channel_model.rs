@@ -25,7 +25,7 @@ impl Event {
         Event { woken: Mutex::new(false), changed: Condvar::new() }
     }
 
-    /// Sleeps until the bell has woken, and silences it.
+    /// Sleeps until the loop is woken, and clears that.
     fn wait(&self) {
         let mut woken = self.woken.lock().unwrap();
         while !*woken {

@@ -6,13 +6,13 @@ mod manifest;
 mod mutate;
 
 #[test]
-fn the_corpus_and_what_is_made_from_it_harm_nobody() {
+fn the_corpus_and_what_is_made_from_it_do_no_harm() {
     mutate::replay("manifest", 20_000, manifest::run);
 }
 
 #[test]
 #[ignore = "slow suite: half a minute of changed inputs"]
-fn many_inputs_made_from_the_corpus_harm_nobody() {
+fn many_inputs_made_from_the_corpus_do_no_harm() {
     mutate::replay("manifest", 800_000, manifest::run);
 }
 

@@ -6,12 +6,12 @@ mod mutate;
 mod trace;
 
 #[test]
-fn the_corpus_and_what_is_made_from_it_harm_nobody() {
+fn the_corpus_and_what_is_made_from_it_do_no_harm() {
     mutate::replay("trace", 60_000, trace::run);
 }
 
 #[test]
 #[ignore = "slow suite: half a minute of changed inputs"]
-fn many_inputs_made_from_the_corpus_harm_nobody() {
+fn many_inputs_made_from_the_corpus_do_no_harm() {
     mutate::replay("trace", 2_000_000, trace::run);
 }

@@ -36,7 +36,7 @@ fn facts(outcome: &Outcome) -> &LiveFacts {
 }
 
 #[test]
-fn a_download_over_two_paths_uses_both_whoever_serves() {
+fn a_download_over_two_paths_uses_both_with_any_server() {
     if skips_test(&[]) {
         return;
     }

@@ -6,12 +6,12 @@ mod mutate;
 mod wire_decode;
 
 #[test]
-fn the_corpus_and_what_is_made_from_it_harm_nobody() {
+fn the_corpus_and_what_is_made_from_it_do_no_harm() {
     mutate::replay("wire_decode", 200000, wire_decode::run);
 }
 
 #[test]
 #[ignore = "slow suite: half a minute of changed inputs"]
-fn many_inputs_made_from_the_corpus_harm_nobody() {
+fn many_inputs_made_from_the_corpus_do_no_harm() {
     mutate::replay("wire_decode", 8000000, wire_decode::run);
 }

@@ -38,7 +38,7 @@ _LOOK_EVERY_S = 0.05
 Progress = Callable[[float], object]
 
 
-def _nobody(_fraction: float) -> None:
+def _ignore(_fraction: float) -> None:
     """Shows no progress."""
 
 
@@ -86,7 +86,7 @@ def run(
     client: str = MODEL,
     pcap: bool = False,
     content: Path | None = None,
-    progress: Progress = _nobody,
+    progress: Progress = _ignore,
 ) -> LiveRun:
     """Runs a scenario in network namespaces of this machine, as long as it says; what cannot be observed is ``None``.
 
@@ -135,7 +135,7 @@ def run_loaded(
     client: str = MODEL,
     pcap: bool = False,
     content: Path | None = None,
-    progress: Progress = _nobody,
+    progress: Progress = _ignore,
 ) -> LiveRun:
     """The same for a checked scenario; the overrides that it was made with are for the run's record."""
     _prepare(server, client)

@@ -108,7 +108,7 @@ fn a_slow_client_gets_all_of_an_answer_whose_writer_is_gone() {
 }
 
 #[test]
-fn those_who_never_ask_keep_nobody_out() {
+fn those_who_never_ask_keep_no_client_out() {
     let limits = Limits::default();
     let mut world = world(limits, LEN);
     let addresses = [1, 2, 3, 4].map(|last| IpAddr::V4(Ipv4Addr::new(10, 66, 0, last)));

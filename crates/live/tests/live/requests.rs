@@ -136,17 +136,17 @@ const CASES: [Case; 42] = [
 ];
 
 fn assert_consistent(got: &Got, method: &str, len: usize, what: &str) {
-    let promised: usize = got.header("content-length").map_or(0, |value| value.parse().expect("a number"));
+    let announced: usize = got.header("content-length").map_or(0, |value| value.parse().expect("a number"));
     match (got.status, method) {
-        (200, "HEAD") => assert_eq!((promised, got.body.len()), (len, 0), "{what}"),
-        (200, _) => assert_eq!((promised, got.body.len()), (len, len), "{what}"),
+        (200, "HEAD") => assert_eq!((announced, got.body.len()), (len, 0), "{what}"),
+        (200, _) => assert_eq!((announced, got.body.len()), (len, len), "{what}"),
         (206, _) => {
             let range = got.header("content-range").expect("a range").strip_prefix("bytes ").expect("of bytes");
             let (part, total) = range.split_once('/').expect("of a length");
             let (first, last) = part.split_once('-').expect("two numbers");
             let [first, last] = [first, last].map(|n| n.parse::<usize>().expect("a number"));
             assert_eq!(
-                (total, got.body.len(), promised),
+                (total, got.body.len(), announced),
                 (&*len.to_string(), last + 1 - first, last + 1 - first),
                 "{what}"
             );
@@ -361,7 +361,7 @@ fn requests_for_a_fifo_stop_nothing() {
 }
 
 #[test]
-fn slow_and_ambiguous_requests_disturb_nobody() {
+fn slow_and_ambiguous_requests_disturb_no_other_client() {
     require!(&[]);
     let root = Root::new("ambiguous");
     file(&root.0.join("f"), &[1; 10]);

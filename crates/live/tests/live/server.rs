@@ -178,7 +178,7 @@ fn resets_are_limited_in_a_second() {
 }
 
 #[test]
-fn packets_for_somebody_else_are_not_answered() {
+fn packets_for_others_are_not_answered() {
     let mut server = server(1);
     let mut packet = [0; 2048];
     let other = IpAddr::V4(std::net::Ipv4Addr::new(10, 99, 0, 2));
@@ -206,7 +206,7 @@ fn the_oldest_half_open_connection_makes_room() {
 }
 
 #[test]
-fn beyond_the_limit_of_connections_nobody_gets_in() {
+fn beyond_the_limit_no_connection_is_accepted() {
     let mut server = server_with(Limits { connections: 1, ..Limits::default() }, 1);
     let first = connect(&mut server);
     // A client that asks for something keeps its place.

@@ -61,7 +61,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_policy_keeps_somebody_and_moves_on(case in contract::any_case()) {
+        fn every_policy_keeps_a_subflow_and_moves_on(case in contract::any_case()) {
             for entry in REGISTRY {
                 let policy = || (entry.create)(&Options::default()).unwrap();
                 case.check(&policy).map_err(|error| TestCaseError::fail(format!("{}: {error}", entry.name)))?;

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn subflows_without_a_rate_are_passed_over_unless_nobody_has_one() {
+    fn subflows_without_a_rate_are_passed_over_unless_none_has_one() {
         let mut bed = slow_and_fast();
         bed.subflows[0].pace = Pace::fixed(kbps(0));
         assert_eq!(bed.decide(), send(1, 65_428));

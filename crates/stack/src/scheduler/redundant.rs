@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_subflow_holds_nobody_up_and_resumes_at_its_own_cursor() {
+    fn a_full_subflow_holds_no_other_up_and_resumes_at_its_own_cursor() {
         let mut bed = two();
         bed.fill(1);
         for _ in 0..3 {

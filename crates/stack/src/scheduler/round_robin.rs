@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_that_nobody_used_is_not_counted() {
+    fn a_grant_that_was_not_used_is_not_counted() {
         let mut bed = Bed::new("round-robin").subflow(ms(10), 10).subflow(ms(10), 10);
         assert_eq!(bed.decide(), send(0, 1_000));
         assert_eq!(bed.decide(), send(0, 1_000));

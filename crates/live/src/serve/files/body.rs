@@ -98,7 +98,7 @@ impl Body for FileBody {
     type Data = Bytes;
     type Error = io::Error;
 
-    /// A file that became shorter is an error, which aborts the connection: the promised length cannot be sent.
+    /// A file that became shorter is an error, which aborts the connection: the length of the header cannot be sent.
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let Some(file) = self.file.clone().filter(|_| !self.left.is_empty()) else { return Poll::Ready(None) };
         let bytes = match &mut self.reading {
