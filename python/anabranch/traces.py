@@ -166,8 +166,8 @@ def read(
         gap=gap,
     )
     found = _trace(content, str(path), known)
-    odd = found.about["understood"]["warnings"]
-    warning.give((warning.RunWarning("trace", f"{path}: {each}") for each in odd), stacklevel=2)
+    warnings = found.about["understood"]["warnings"]
+    warning.give((warning.RunWarning("trace", f"{path}: {each}") for each in warnings), stacklevel=2)
     return found
 
 

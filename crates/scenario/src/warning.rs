@@ -10,7 +10,7 @@ pub struct Warning {
     pub kind: WarningKind,
     /// Where: the file with line and column, the key, or the override. Empty where no single place is to blame.
     pub place: String,
-    /// What is odd, and what follows from it, in one sentence without a full stop.
+    /// What the warning is about, and what follows from it, in one sentence without a full stop.
     pub message: String,
 }
 

@@ -112,7 +112,7 @@ def say_error(message: str) -> None:
 
 
 def say_warning(message: str) -> None:
-    """The same for what is odd and no mistake."""
+    """The same for a warning."""
     err().print(Text.assemble(("warning: ", "bold yellow"), message), soft_wrap=True)
 
 

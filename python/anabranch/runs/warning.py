@@ -35,10 +35,10 @@ class RunWarning(UserWarning):
 
 
 def of_run(scenario: _core.Scenario, metrics: Metrics) -> tuple[RunWarning, ...]:
-    """What is odd in a scenario, and what makes the metrics of its run doubtful."""
-    odd = (RunWarning(kind, message) for kind, message in scenario.warnings)
+    """The warnings of a scenario, and what makes the metrics of its run doubtful."""
+    warnings = (RunWarning(kind, message) for kind, message in scenario.warnings)
     doubts = (RunWarning(_CUT_OFF, message) for message in ending.warnings(metrics))
-    return (*odd, *doubts)
+    return (*warnings, *doubts)
 
 
 def give(given: Iterable[RunWarning], *, stacklevel: int) -> None:

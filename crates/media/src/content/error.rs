@@ -1,4 +1,4 @@
-//! Errors in descriptions of content, and what is odd in them, with their place.
+//! Errors in descriptions of content, and warnings, with their place.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ pub struct ContentWarning {
     pub file: String,
     /// Position of the part; `None` if it is not at one place.
     pub place: Option<Place>,
-    /// What is odd, and what was done with it, without a full stop.
+    /// What the warning is about, and what was done with it, without a full stop.
     pub message: String,
 }
 

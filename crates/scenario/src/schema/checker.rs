@@ -16,7 +16,7 @@ pub(super) struct Checker<'a> {
     /// Parts that are in no registry.
     pub external: Option<&'a External>,
     /// What is legal and probably not meant, with its kind.
-    pub odd: Vec<(WarningKind, Mistake)>,
+    pub warnings: Vec<(WarningKind, Mistake)>,
 }
 
 impl Checker<'_> {
@@ -32,8 +32,8 @@ impl Checker<'_> {
 
     /// Warns of something legal where the value at the end of these steps was written.
     pub fn warn(&mut self, steps: &[&str], kind: WarningKind, message: impl Into<String>) {
-        let odd = Mistake::new(message, "").at(self.at(steps));
-        self.odd.push((kind, odd));
+        let mistake = Mistake::new(message, "").at(self.at(steps));
+        self.warnings.push((kind, mistake));
     }
 
     /// A name must be one of those that are known.

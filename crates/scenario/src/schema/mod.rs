@@ -125,9 +125,9 @@ fn read(
     expand::expand(&mut root)?;
     let mut scenario: Scenario = deserialize::from_node(&root)?;
     scenario.name = name.to_string();
-    let mut checker = Checker { root: &root, files: Files::of_folder(directory), external, odd: Vec::new() };
+    let mut checker = Checker { root: &root, files: Files::of_folder(directory), external, warnings: Vec::new() };
     check::check(&mut scenario, &mut checker)?;
-    scenario.warnings = checker.odd.into_iter().map(|(kind, mistake)| warning(kind, mistake, name)).collect();
+    scenario.warnings = checker.warnings.into_iter().map(|(kind, mistake)| warning(kind, mistake, name)).collect();
     Ok(scenario)
 }
 

@@ -1,4 +1,4 @@
-//! What is legal and odd, and what is not even legal.
+//! What is legal and gets a warning, and what is not even legal.
 
 use super::*;
 use crate::error::Error;

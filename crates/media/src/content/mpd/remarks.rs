@@ -18,7 +18,7 @@ pub(super) struct Remarks<'a> {
 }
 
 impl<'a> Remarks<'a> {
-    /// What is odd at an element, without a full stop.
+    /// What the warning about an element is, without a full stop.
     pub fn add(&mut self, spot: &'a Spot, message: String) {
         if self.list.len() < MOST_WARNINGS {
             self.list.push((spot, message));
