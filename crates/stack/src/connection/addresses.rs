@@ -116,7 +116,7 @@ impl Connection {
                 }
                 AddressChange::Removed(id) => RemovedAddresses::new(&[id]).map(MptcpOption::RemoveAddress),
             };
-            self.subflows[at].control_segments.signals.extend(option);
+            self.subflows.change(at).control_segments.signals.extend(option);
         }
     }
 
@@ -156,7 +156,7 @@ impl Connection {
         let proof = self.remote_key.map(|key| address_hmac(key, self.local_key, address_id, address, port));
         let proven = proof.is_some_and(|proof| proof.ct_eq(&hmac).into());
         let mode = self.mode();
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         if !proven || mode != Mode::Multipath || subflow.control_segments.signals.len() >= MAX_SIGNALS {
             return;
         }

@@ -20,7 +20,7 @@ impl Connection {
             }
             NextSegment::Ack(at) => {
                 if self.subflows[at].control_segments.owes_third_segment() {
-                    self.subflows[at].control_segments.third_segment_sent();
+                    self.subflows.change(at).control_segments.third_segment_sent();
                 }
                 self.encode_acknowledgment(now, at)
             }
@@ -37,12 +37,12 @@ impl Connection {
             Control::Handshake(at) => self.encode_handshake(now, at),
             Control::Reset(at) => self.encode_reset(now, at),
             Control::End(at) => {
-                self.subflows[at].control_segments.data_fin_sent();
+                self.subflows.change(at).control_segments.data_fin_sent();
                 self.encode_end(now, at)
             }
             Control::Fin(at) => self.encode_fin(now, at),
             Control::WindowProbe(at) => {
-                self.subflows[at].control_segments.window_probed();
+                self.subflows.change(at).control_segments.window_probed();
                 self.encode_window_probe(now, at)
             }
         }
@@ -60,7 +60,7 @@ impl Connection {
     fn take(&mut self, at: usize, chunk: Chunk, source: Source) {
         match source {
             Source::Queue => {
-                self.subflows[at].take(chunk.len);
+                self.subflows.change(at).take(chunk.len);
             }
             Source::Unsent => self.outgoing.next += chunk.len,
             Source::Reinjection => self.outgoing.take_reinjection(chunk.len),
@@ -77,7 +77,7 @@ impl Connection {
         // Where data commits at the window, the window decays when the data is sent (`decay_idle_window`).
         let decay = self.config.transport.idle_restart && self.config.transport.commit == Commit::IntoBuffer;
         let payload = self.full_payload(at);
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         let records = subflow.give(chunk, payload);
         subflow.sender.before_queueing(now, records, decay);
     }

@@ -124,16 +124,16 @@ impl Connection {
             }
             if at_once
                 && self.subflows[at].sender.has_ripe_sample()
-                && let Some((position, len)) = self.subflows[at].sender.next_sample()
+                && let Some((position, len)) = self.subflows.change(at).sender.next_sample()
             {
                 return Some(NextSegment::Sample { at, position, len });
             }
-            if let Some((position, record, kind)) = self.subflows[at].sender.next_retransmission()
+            if let Some((position, record, kind)) = self.subflows.change(at).sender.next_retransmission()
                 && self.window_allows(at, position, &record)
             {
                 return Some(NextSegment::Retransmit { at, position, kind });
             }
-            if let Some((position, len)) = self.subflows[at].sender.next_sample() {
+            if let Some((position, len)) = self.subflows.change(at).sender.next_sample() {
                 return Some(NextSegment::Sample { at, position, len });
             }
         }
@@ -208,7 +208,7 @@ impl Connection {
         let acknowledged =
             |subflow: &Subflow| subflow.peek(payload).is_some_and(|chunk| chunk.stream_offset + chunk.len <= unacked);
         while acknowledged(&self.subflows[at]) {
-            self.subflows[at].take(payload);
+            self.subflows.change(at).take(payload);
         }
     }
 
@@ -229,7 +229,7 @@ impl Connection {
     fn decay_idle_window(&mut self, now: Instant, at: usize) {
         let sender = &self.subflows[at].sender;
         if sender.board().is_empty() && sender.idles_beyond_timeout(now) {
-            self.subflows[at].sender.before_sending(now);
+            self.subflows.change(at).sender.before_sending(now);
         }
     }
 
@@ -323,7 +323,7 @@ impl Connection {
             Source::Queue => (self.subflows[at].peek(u64::MAX).map_or(0, |chunk| chunk.len), u64::MAX),
             _ => (self.outgoing.unsent(), self.outgoing.window_end() - self.outgoing.next),
         };
-        match self.subflows[at].sender.try_larger(full, unsent, space) {
+        match self.subflows.change(at).sender.try_larger(full, unsent, space) {
             Attempt::None => Some(full),
             Attempt::Of(larger) => Some(larger),
             Attempt::Wait => None,
@@ -498,7 +498,7 @@ impl Connection {
     }
 
     fn penalise(&mut self, now: Instant, slow: usize, fast: SubflowView) {
-        let subflow = &mut self.subflows[slow];
+        let subflow = self.subflows.change(slow);
         let recently = subflow.penalised_at.is_some_and(|at| now.since(at) < fast.srtt);
         if recently || subflow.sender.phase() != crate::view::Phase::Open {
             return;
@@ -542,7 +542,7 @@ impl Connection {
         if self.mode() == Mode::Plain {
             for at in 0..self.subflows.len() {
                 if self.subflows[at].is_established() && !self.subflows[at].control_segments.is_closing() {
-                    self.subflows[at].control_segments.close();
+                    self.subflows.change(at).control_segments.close();
                 }
             }
         }

@@ -53,7 +53,7 @@ impl Connection {
                 segment
             }
         };
-        self.subflows[at].on_handshake_sent(now);
+        self.subflows.change(at).on_handshake_sent(now);
         self.transmission(at, segment, 0)
     }
 
@@ -147,7 +147,7 @@ impl Connection {
         self.fill_data(now, at, &mut segment, record.start, record.stream_offset, record.len);
         if kind == SendKind::New {
             // It was withheld until now, and noted before.
-            let subflow = &mut self.subflows[at];
+            let subflow = self.subflows.change(at);
             subflow.sender.withholding.on_sent(record.start);
             subflow.sent_in_burst = true;
             return self.transmission(at, segment, record.stream_offset);
@@ -155,7 +155,7 @@ impl Connection {
         if record.len > 0 {
             self.note_sent(now, at, kind, record.stream_offset, record.len);
         }
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         subflow.sender.on_retransmitted(now, position, record.len);
         subflow.sent_in_burst = true;
         self.transmission(at, segment, record.stream_offset)
@@ -168,7 +168,7 @@ impl Connection {
         let mut segment = self.bare(at, Flags::ACK, record.start);
         self.fill_data(now, at, &mut segment, record.start, record.stream_offset, len);
         self.note_sent(now, at, SendKind::Retransmission, record.stream_offset, len);
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         subflow.sender.on_sampled(now, len);
         subflow.sent_in_burst = true;
         self.transmission(at, segment, record.stream_offset)
@@ -291,7 +291,7 @@ impl Connection {
         let end = self.outgoing.end();
         let mut segment = self.bare(at, Flags::ACK | Flags::FIN, start);
         self.fill_data(now, at, &mut segment, start, end, 0);
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         subflow.sender.on_sent(now, end, 0, true);
         subflow.control_segments.on_fin_sent();
         self.transmission(at, segment, 0)
@@ -302,7 +302,7 @@ impl Connection {
         let next = self.subflows[at].sender.next().max(1);
         let mut segment = self.bare(at, Flags::RST | Flags::ACK, next);
         segment.timestamps = self.timestamps(now, at);
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         let reason = subflow.control_segments.take_reset().unwrap_or(anabranch_segment::ResetReason::Unspecified);
         subflow.state = State::Closed(if self.closed { CloseReason::Aborted } else { CloseReason::ProtocolError });
         if self.mode() == Mode::Multipath {
@@ -335,7 +335,7 @@ impl Connection {
         let mut segment = self.bare_acknowledgment(now, at, offset);
         if !self.subflows[at].control_segments.signals.is_empty()
             && self.may_signal(at)
-            && let Some(signal) = self.subflows[at].control_segments.signals.pop_front()
+            && let Some(signal) = self.subflows.change(at).control_segments.signals.pop_front()
         {
             // ADD_ADDR with its HMAC takes the place of all other options (RFC 8684 section 3.4.1).
             if segment.options_len() + signal.encoded_len() > MAX_OPTIONS_LEN {

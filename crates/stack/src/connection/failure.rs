@@ -21,11 +21,11 @@ impl Connection {
         let (subflow, in_a_row) = (self.subflows[at].id, self.subflows[at].sender.timeouts());
         self.log.emit(now, TransportEvent::TimeoutFired { subflow, in_a_row, timeout });
         if self.subflows[at].timed_out() && !self.keeps_window_closed(now, at) {
-            self.subflows[at].state = State::Closed(CloseReason::TimedOut);
+            self.subflows.change(at).state = State::Closed(CloseReason::TimedOut);
             return;
         }
         if self.hand_over(at, CopyCause::Timeout) {
-            self.subflows[at].potentially_failed = true;
+            self.subflows.change(at).potentially_failed = true;
             self.forecasting.note_given_up(now, subflow);
         }
     }
@@ -57,7 +57,7 @@ impl Connection {
 
     /// Moves all data of the subflow to the others, once.
     pub(super) fn reinject_from(&mut self, at: usize, cause: CopyCause) {
-        let (subflow, outgoing) = (&mut self.subflows[at], &mut self.outgoing);
+        let (subflow, outgoing) = (self.subflows.change(at), &mut self.outgoing);
         let until = subflow.reinjected_until;
         for record in subflow.sender.board().records().filter(|r| r.start >= until && r.len > 0) {
             let start = record.stream_offset;
@@ -70,7 +70,7 @@ impl Connection {
 
     /// Moves the subflow's unsent data to the others.
     pub(super) fn reinject_queue(&mut self, at: usize, cause: CopyCause) {
-        let (subflow, outgoing) = (&mut self.subflows[at], &mut self.outgoing);
+        let (subflow, outgoing) = (self.subflows.change(at), &mut self.outgoing);
         for chunk in subflow.take_all() {
             let start = chunk.stream_offset;
             outgoing.reinject(Reinjection { start, end: start + chunk.len, avoid: Some(subflow.id), cause });

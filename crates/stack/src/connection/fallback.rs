@@ -37,7 +37,7 @@ impl Connection {
         if matches!(reason, BadMapping::Missing) && untouched && self.may_fall_back(at) {
             self.fall_back(now, FallbackReason::OptionsStripped);
         } else {
-            self.subflows[at].control_segments.reset(ResetReason::MptcpError);
+            self.subflows.change(at).control_segments.reset(ResetReason::MptcpError);
         }
     }
 
@@ -45,12 +45,12 @@ impl Connection {
     /// subflow this end answers with MP_FAIL, and all new data has one infinite mapping (RFC 8684 section 3.7).
     pub(super) fn on_peer_failed(&mut self, now: Instant, at: usize, dsn: u64) {
         if self.may_fall_back(at) {
-            let subflow = &mut self.subflows[at];
+            let subflow = self.subflows.change(at);
             subflow.control_segments.signals.push_back(MptcpOption::Fail { dsn });
             subflow.infinite_from = Some(subflow.sender.next());
             self.fall_back(now, FallbackReason::PeerFailed);
         } else {
-            self.subflows[at].control_segments.reset(ResetReason::Middlebox);
+            self.subflows.change(at).control_segments.reset(ResetReason::Middlebox);
         }
     }
 

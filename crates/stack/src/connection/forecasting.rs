@@ -126,7 +126,7 @@ impl Connection {
             self.explain(now);
             let Some(at) = give_up else { break };
             self.reinject_from(at, CopyCause::Silent);
-            self.subflows[at].potentially_failed = true;
+            self.subflows.change(at).potentially_failed = true;
             self.forecasting.note_given_up(now, self.subflows[at].id);
         }
         if !self.forecasting.given_up.is_empty() {
@@ -155,7 +155,7 @@ impl Connection {
     #[cold]
     pub(super) fn on_sign_of_life(&mut self, now: Instant, at: usize) {
         if self.forecasting.was_probed(self.subflows[at].id) {
-            self.subflows[at].sender.expedite(now);
+            self.subflows.change(at).sender.expedite(now);
         }
     }
 

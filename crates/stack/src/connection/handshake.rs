@@ -83,7 +83,7 @@ impl Connection {
     }
 
     fn learn_peer(&mut self, at: usize, syn: &Segment) {
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         subflow.peer_isn = syn.seq;
         subflow.receiver.on_syn(syn);
         let options = syn.syn;
@@ -98,7 +98,7 @@ impl Connection {
 
     /// The SYN/ACK to our SYN arrived.
     pub(super) fn on_syn_ack(&mut self, now: Instant, at: usize, segment: &Segment) {
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         let answers_syn = segment.flags.contains(Flags::ACK) && segment.ack == subflow.isn + 1;
         if segment.flags.contains(Flags::RST) {
             if answers_syn {
@@ -111,7 +111,7 @@ impl Connection {
         }
         let opening = subflow.opening;
         self.learn_peer(at, segment);
-        self.subflows[at].on_numbers_agreed(now, segment.timestamps.map(|t| t.echo));
+        self.subflows.change(at).on_numbers_agreed(now, segment.timestamps.map(|t| t.echo));
         match opening {
             Opening::Initial => self.on_initial_syn_ack(now, at, segment),
             Opening::Join { local_nonce, .. } => self.on_join_syn_ack(now, at, segment, local_nonce),
@@ -144,7 +144,7 @@ impl Connection {
             _ => {}
         }
         self.outgoing.on_window(u64::from(segment.window));
-        self.subflows[at].control_segments.send_third_segment();
+        self.subflows.change(at).control_segments.send_third_segment();
         self.establish(now, at);
     }
 
@@ -159,7 +159,7 @@ impl Connection {
                 expected.ct_eq(hmac).into()
             })
         });
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         let Some((backup, address_id, _, remote_nonce)) = proven else {
             subflow.control_segments.reset(ResetReason::MptcpError);
             return;
@@ -205,7 +205,7 @@ impl Connection {
         let opening = Opening::Join { local_nonce, remote_nonce };
         let Ok(at) = self.open(now, path, State::SynReceived, opening, Some(syn.source_port)) else { return false };
         self.learn_peer(at, syn);
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         subflow.backup_there = backup;
         subflow.remote_address_id = address_id;
         true
@@ -216,7 +216,7 @@ impl Connection {
     fn displace_half_open_join(&mut self, now: Instant) -> bool {
         let is_half_open = |s: &Subflow| s.state == State::SynReceived && matches!(s.opening, Opening::Join { .. });
         let Some(oldest) = self.subflows.iter().position(is_half_open) else { return false };
-        self.subflows[oldest].state = State::Closed(CloseReason::TimedOut);
+        self.subflows.change(oldest).state = State::Closed(CloseReason::TimedOut);
         self.remove_dead(now);
         true
     }
@@ -239,14 +239,14 @@ impl Connection {
     }
 
     fn on_third_segment(&mut self, now: Instant, at: usize, segment: &Segment) -> bool {
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         if segment.ack != subflow.isn + 1 {
             return false;
         }
         let echo = segment.timestamps.map(|t| t.echo);
         match subflow.opening {
             Opening::Initial => {
-                self.subflows[at].on_numbers_agreed(now, echo);
+                self.subflows.change(at).on_numbers_agreed(now, echo);
                 self.on_initial_third(now, segment);
                 self.establish(now, at);
                 true
@@ -259,7 +259,7 @@ impl Connection {
                 // Without an HMAC it is not the third segment; that one was lost and will be retransmitted.
                 let (Some(proof), Some(key)) = (proof, self.remote_key) else { return false };
                 let expected = leftmost_160(&join_hmac(key, self.local_key, remote_nonce, local_nonce));
-                let subflow = &mut self.subflows[at];
+                let subflow = self.subflows.change(at);
                 if bool::from(expected.ct_ne(&proof)) {
                     subflow.control_segments.reset(ResetReason::Prohibited);
                     return false;
@@ -290,7 +290,7 @@ impl Connection {
     }
 
     fn establish(&mut self, now: Instant, at: usize) {
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         let (id, path, rtt) = (subflow.id, subflow.path.id, subflow.sender.rtt().srtt());
         // A client's third segment completes the handshake of the connection, and a server's fourth one that of a join. The last
         // segment of a handshake is not answered.

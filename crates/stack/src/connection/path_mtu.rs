@@ -77,7 +77,7 @@ impl Connection {
         }
         let tried = sender.size().is_tried(offset, room);
         if tried {
-            self.subflows[at].sender.fail_try(now, Some(room));
+            self.subflows.change(at).sender.fail_try(now, Some(room));
         }
         tried
     }
@@ -89,9 +89,9 @@ impl Connection {
             SizeChange::BlackHole(room) => (room, MtuCause::BlackHole),
             SizeChange::Tried(room) => (room, MtuCause::Tried),
         };
-        self.subflows[at].set_room(room);
+        self.subflows.change(at).set_room(room);
         let payload = self.full_payload(at);
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         subflow.sender.resize(now, change, payload);
         let (path, mtu) = (subflow.path.id, subflow.sender.size().mtu());
         let event = TransportEvent::PathMtu { subflow: subflow.id, mtu, cause };

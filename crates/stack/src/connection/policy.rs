@@ -30,7 +30,7 @@ impl Connection {
 
     fn set_allowed(&mut self, now: Instant, at: usize, set: SubflowSet) {
         let allowed = set.contains(at);
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         subflow.allowed = allowed;
         if self.path_policy.signals_peer() && subflow.is_established() {
             subflow.control_segments.signals.push_back(MptcpOption::Priority { backup: !allowed });

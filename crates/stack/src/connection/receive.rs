@@ -83,7 +83,7 @@ impl Connection {
     /// ACK, so that the peer can repeat the reset with the right number; others are dropped (RFC 5961 section 3.2).
     fn check_reset(&mut self, now: Instant, at: usize, start: u64) -> bool {
         let window = self.incoming.edge() - self.incoming.next();
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         let next = subflow.receiver.next();
         if start != next && (next..=next + window).contains(&start) {
             subflow.challenge(now);
@@ -96,7 +96,7 @@ impl Connection {
     /// disagree would answer each other for ever, and a stranger could make this end send. Old data is answered each time: its sender
     /// needs the report of the duplicate.
     fn check_sequence(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) -> bool {
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         let next = subflow.receiver.next();
         if segment.flags.contains(Flags::SYN) {
             // A retransmitted SYN or SYN/ACK: our answer to it was lost.
@@ -121,7 +121,7 @@ impl Connection {
     /// Protection against wrapped sequence numbers (PAWS, RFC 7323 section 5): where timestamps were agreed on, a segment with an older
     /// one than the latest in order is answered but not accepted, nor is one without any. RST and SYN are handled before.
     fn check_timestamp(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) -> bool {
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         if !subflow.peer().timestamps {
             return true;
         }
@@ -146,7 +146,7 @@ impl Connection {
     /// Answers a segment that is not accepted for its timestamp. Data that arrived before was sent again and is late: the answer says
     /// so by a duplicate SACK, as Linux's (`tcp_send_dupack`).
     fn answer_untimely(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) {
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         let (next, end) = (subflow.receiver.next(), start + u64::from(segment.payload_len));
         if segment.payload_len > 0 && start < next {
             subflow.receiver.on_duplicate_data(now, start, end.min(next));
@@ -160,7 +160,7 @@ impl Connection {
     /// An acknowledgment of data that was never sent, or of data older than every window, is not accepted but answered
     /// (RFC 9293 section 3.10.7.4, fifth check; RFC 5961 section 5.2).
     fn check_acknowledgment(&mut self, now: Instant, at: usize, segment: &Segment) -> bool {
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         let acked = segment.ack.expand(subflow.isn, subflow.sender.acked());
         let sane = acked <= subflow.sender.next() && acked + MAX_WINDOW >= subflow.sender.acked();
         if !sane {
@@ -188,7 +188,7 @@ impl Connection {
             self.end_aborted(now);
             return;
         }
-        self.subflows[at].state = State::Closed(CloseReason::ResetByPeer);
+        self.subflows.change(at).state = State::Closed(CloseReason::ResetByPeer);
     }
 
     /// Processes MPTCP options that do not depend on the payload.
@@ -199,7 +199,7 @@ impl Connection {
                 MptcpOption::RemoveAddress(ids) => self.on_addresses_removed(ids.as_slice()),
                 MptcpOption::AddAddress { .. } => self.on_address_announced(now, at, option),
                 // The fourth segment of the join was lost (RFC 8684 section 3.2).
-                MptcpOption::JoinAck { .. } => self.subflows[at].receiver.acknowledge_now(),
+                MptcpOption::JoinAck { .. } => self.subflows.change(at).receiver.acknowledge_now(),
                 MptcpOption::FastClose { receiver_key } if *receiver_key == self.local_key.value => {
                     self.abort_all(now);
                     return;
@@ -211,7 +211,7 @@ impl Connection {
     }
 
     fn on_priority(&mut self, now: Instant, at: usize, backup: bool) {
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         if subflow.backup_there != backup {
             subflow.backup_there = backup;
             let event = TransportEvent::PriorityChanged { subflow: subflow.id, backup, by_peer: true };
@@ -371,14 +371,14 @@ impl Connection {
         let end = start + u64::from(segment.payload_len);
         let expected = self.subflows[at].receiver.next();
         if end <= expected {
-            self.subflows[at].receiver.on_duplicate_data(now, start, end);
+            self.subflows.change(at).receiver.on_duplicate_data(now, start, end);
             return None;
         }
         let (stream_offset, mapped) = match self.locate(now, at, start, segment) {
             Ok(found) => found,
             Err(BadMapping::Missing) if start > expected => {
                 // The segment with the mapping may be missing; this segment will be retransmitted.
-                self.subflows[at].receiver.acknowledge_now();
+                self.subflows.change(at).receiver.acknowledge_now();
                 return None;
             }
             Err(reason) => {
@@ -389,7 +389,7 @@ impl Connection {
         let end = end.min(start + mapped);
         // Bytes beyond the advertised window are not acknowledged: the peer has to send them again.
         if self.beyond_advertised(stream_offset, end - start) {
-            self.subflows[at].receiver.acknowledge_now();
+            self.subflows.change(at).receiver.acknowledge_now();
             return None;
         }
         let (rtt, window) = self.note_arrival(now, at, segment);
@@ -443,7 +443,7 @@ impl Connection {
             self.learn_mapping(at, start, segment, mapping)?;
         } else if let Some(len) = capable_data_len(segment) {
             let first = KnownMapping { start: 1, end: 1 + u64::from(len), stream_offset: 0 };
-            self.subflows[at].learn(first).map_err(|()| BadMapping::Wrong)?;
+            self.subflows.change(at).learn(first).map_err(|()| BadMapping::Wrong)?;
         }
         self.subflows[at].mapped(start).ok_or(BadMapping::Missing)
     }
@@ -458,13 +458,16 @@ impl Connection {
         let covers = |end: &u64| map_start > 0 && (map_start..*end).contains(&start);
         let map_end = map_start.checked_add(len).filter(covers);
         let end = map_end.ok_or(BadMapping::Wrong)?;
-        self.subflows[at].learn(KnownMapping { start: map_start, end, stream_offset }).map_err(|()| BadMapping::Wrong)
+        self.subflows
+            .change(at)
+            .learn(KnownMapping { start: map_start, end, stream_offset })
+            .map_err(|()| BadMapping::Wrong)
     }
 
     /// Moves the subflow's data that is in order to the connection; what arrived last is at this offset of the stream.
     fn drain_subflow(&mut self, now: Instant, at: usize, offset: u64) {
         let mut held: u64 = self.subflows.iter().map(|s| s.receiver.ahead()).sum();
-        let (subflow, incoming, log) = (&mut self.subflows[at], &mut self.incoming, &mut self.log);
+        let (subflow, incoming, log) = (self.subflows.change(at), &mut self.incoming, &mut self.log);
         let mut popped = false;
         loop {
             let before = subflow.receiver.ahead();
@@ -489,7 +492,7 @@ impl Connection {
         }
         if segment.flags.contains(Flags::FIN) {
             let fin_at = start + u64::from(segment.payload_len);
-            self.subflows[at].receiver.on_fin(fin_at);
+            self.subflows.change(at).receiver.on_fin(fin_at);
             if self.mode() == Mode::Plain {
                 self.incoming.on_end(fin_at.saturating_sub(1));
             }
@@ -501,7 +504,7 @@ impl Connection {
     /// The peer closes a subflow but not the connection: this end closes it too, and its data moves to other subflows.
     fn answer_subflow_end(&mut self, at: usize) {
         let mode = self.mode();
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         if mode == Mode::Multipath && subflow.receiver.finished() && !subflow.control_segments.is_closing() {
             subflow.control_segments.close();
             self.reinject_queue(at, CopyCause::Closed);
@@ -515,7 +518,7 @@ impl Connection {
             let first = self.peer_offset(mapping.dsn);
             self.incoming.on_end(first.saturating_add(u64::from(mapping.len) - 1));
         }
-        self.subflows[at].receiver.acknowledge_now();
+        self.subflows.change(at).receiver.acknowledge_now();
     }
 }
 

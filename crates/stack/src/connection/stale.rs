@@ -80,7 +80,7 @@ impl Connection {
 
     /// Another period has passed with data in flight on the subflow. True if that makes it stale.
     fn check_silence(&mut self, at: usize) -> bool {
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         if subflow.silent_periods == 0 {
             subflow.silent_since = subflow.last_ack_at;
             subflow.silent_periods = 1;
@@ -102,7 +102,7 @@ impl Connection {
             |s: &Subflow| s.is_established() && !s.potentially_failed && s.silent_periods < ALTERNATIVE_LOSS_COUNT;
         let alternative = self.subflows.iter().enumerate().any(|(i, other)| i != at && works(other));
         if alternative {
-            self.subflows[at].potentially_failed = true;
+            self.subflows.change(at).potentially_failed = true;
             self.outgoing.reinject_everything(CopyCause::Stale);
         }
         alternative

@@ -1,8 +1,8 @@
 //! The subflows of a connection, and the views of them that schedulers, congestion controls and path policies read.
 //!
-//! A view is derived from its subflow. A mutable borrow may change the subflow, so it marks it, and the
-//! views of marked subflows are written again when views are read. No caller has to remember that, and what changes
-//! several times between two readings is written once.
+//! A view is derived from its subflow. What changes a subflow borrows it by one of the methods here, which marks what may
+//! differ afterwards, and the views of marked subflows are written again when views are read. What changes several times between
+//! two readings is written once.
 
 use super::{Commit, Mode, Role};
 use crate::scheduler::SubflowSet;
@@ -10,7 +10,7 @@ use crate::subflow::{KnownMapping, Opening, Receiver, Subflow, Withholding};
 use crate::view::SubflowView;
 use anabranch_segment::TIMESTAMPS_LEN;
 use anabranch_units::Instant;
-use std::ops::{Index, IndexMut};
+use std::ops::Index;
 
 /// The part of the connection's state that decides how many bytes of options a segment with data carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,6 +167,13 @@ impl Subflows {
 
     pub fn iter(&self) -> std::slice::Iter<'_, Subflow> {
         self.subflows.iter()
+    }
+
+    /// A subflow that is about to change.
+    #[inline]
+    pub fn change(&mut self, at: usize) -> &mut Subflow {
+        self.mark(at);
+        &mut self.subflows[at]
     }
 
     /// Every subflow, each of which counts as changed.
@@ -426,13 +433,5 @@ impl Index<usize> for Subflows {
 
     fn index(&self, at: usize) -> &Subflow {
         &self.subflows[at]
-    }
-}
-
-/// The subflow counts as changed.
-impl IndexMut<usize> for Subflows {
-    fn index_mut(&mut self, at: usize) -> &mut Subflow {
-        self.mark(at);
-        &mut self.subflows[at]
     }
 }

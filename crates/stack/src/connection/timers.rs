@@ -76,7 +76,7 @@ impl Connection {
     fn handle_subflow_timeout(&mut self, now: Instant, at: usize) {
         let subflow = &self.subflows[at];
         if subflow.handshake.due.is_some_and(|due| due <= now) && subflow.handshake_failed() {
-            self.subflows[at].state = State::Closed(anabranch_events::CloseReason::TimedOut);
+            self.subflows.change(at).state = State::Closed(anabranch_events::CloseReason::TimedOut);
             return;
         }
         if subflow.sender.deadline().is_none_or(|deadline| deadline > now) {

@@ -36,13 +36,13 @@ impl Connection {
         let NextSegment::Data { at, .. } = *choice else { return };
         let start = self.subflows[at].sender.next();
         drop(self.carry_out(now, choice));
-        self.subflows[at].sender.withhold(start);
+        self.subflows.change(at).sender.withhold(start);
     }
 
     /// The peer acknowledges what has not left this host: the subflow is reset.
     #[cold]
     pub(super) fn reject_claims(&mut self, at: usize) {
-        let subflow = &mut self.subflows[at];
+        let subflow = self.subflows.change(at);
         self.false_acknowledgments.push(subflow.path.id);
         subflow.control_segments.reset(ResetReason::MptcpError);
     }
