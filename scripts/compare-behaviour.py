@@ -42,7 +42,7 @@ RECORDED_COLUMNS = (
 )
 
 # Kinds of events that did not exist then, and columns with positions in a list of words, which these kinds extend.
-ADDED = ("path-limited", "written", "read", "link-changed", "window-advertised", "copied")
+ADDED = ("path-limited", "written", "read", "link-changed", "window-advertised", "copied", "considered", "window-decayed")
 WORDS = ("event", "detail")
 
 # A time that was recorded in whole milliseconds, at most this many.

@@ -21,8 +21,8 @@ pub use link::{Carried, DropCause, LinkEvent};
 pub use pacing::PacingCounts;
 pub use player::PlayerEvent;
 pub use transport::{
-    CloseReason, CopyCause, FallbackReason, Forecast, ForecastReason, LossCause, MtuCause, Note, SendKind,
-    TransportEvent,
+    CloseReason, Consideration, CopyCause, DecayCause, FallbackReason, Forecast, ForecastReason, LossCause, MtuCause,
+    Note, SendKind, TransportEvent,
 };
 
 use anabranch_units::Instant;

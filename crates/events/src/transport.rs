@@ -19,6 +19,28 @@ pub enum SendKind {
     Duplicate,
 }
 
+/// How a scheduler saw a subflow when it decided about new data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Consideration {
+    /// It was given the data.
+    Chosen,
+    /// It could have taken the data: the scheduler preferred another one, or to wait.
+    PassedOver,
+    /// It could take no new data: its window was full, its pace had not come to the next packet, or it was kept from new data.
+    NotReady,
+}
+
+/// Why a window decayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecayCause {
+    /// Nothing was sent for a retransmission timeout, or several (RFC 2861 and Linux's slow start after idle).
+    Idle,
+    /// A part of the window was not used for a retransmission timeout (RFC 2861).
+    Unused,
+}
+
 /// Why data is sent again on another subflow than the one that was given it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -193,6 +215,25 @@ pub enum TransportEvent {
         #[serde(rename = "detail")]
         reason: CloseReason,
     },
+    /// How the scheduler saw an established subflow when it gave new data to one of them, or began to wait; one event for each of them.
+    /// Emitted only where a host asks for reasons, before the segments that carry the data.
+    Considered {
+        /// The subflow.
+        subflow: SubflowId,
+        /// Whether it was given the data, and if not, whether it could have been.
+        #[serde(rename = "detail")]
+        consideration: Consideration,
+        /// How many bytes it was given.
+        bytes: u64,
+        /// Offset of the next new byte in the connection's stream.
+        offset: u64,
+        /// Its smoothed round trip.
+        #[serde(rename = "srtt_s", serialize_with = "crate::column::seconds")]
+        srtt: Duration,
+        /// After which time the next segment would arrive at the peer on it; absent where the scheduler makes no forecast.
+        #[serde(rename = "arrival_s", serialize_with = "crate::column::seconds_option")]
+        arrival: Option<Duration>,
+    },
     /// A segment with payload was sent.
     SegmentSent {
         /// Its subflow.
@@ -262,6 +303,20 @@ pub enum TransportEvent {
         from: f64,
         /// The slow-start threshold after, in packets.
         #[serde(rename = "ssthresh_packets")]
+        to: f64,
+    },
+    /// A window decayed because it was not used. No loss reduced it.
+    WindowDecayed {
+        /// The subflow.
+        subflow: SubflowId,
+        /// Cause of the decay.
+        #[serde(rename = "detail")]
+        cause: DecayCause,
+        /// The window before, in packets.
+        #[serde(rename = "cwnd_packets")]
+        from: f64,
+        /// The window after, in packets.
+        #[serde(rename = "decayed_packets")]
         to: f64,
     },
     /// The retransmission timer fired. Only the first of consecutive timeouts reduces the window.
@@ -394,7 +449,9 @@ impl TransportEvent {
             | TransportEvent::SubflowClosed { subflow, .. }
             | TransportEvent::SegmentSent { subflow, .. }
             | TransportEvent::OutOfOrder { subflow, .. }
+            | TransportEvent::Considered { subflow, .. }
             | TransportEvent::WindowReduced { subflow, .. }
+            | TransportEvent::WindowDecayed { subflow, .. }
             | TransportEvent::TimeoutFired { subflow, .. }
             | TransportEvent::ReductionUndone { subflow }
             | TransportEvent::PathMtu { subflow, .. }

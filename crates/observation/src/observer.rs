@@ -244,7 +244,9 @@ impl Observer {
             if let Some(rows) = &mut self.rows {
                 rows.endpoint(0, at, event, forecast);
             }
-            if let TransportEvent::WindowReduced { subflow, .. } | TransportEvent::ReductionUndone { subflow } = *event
+            if let TransportEvent::WindowReduced { subflow, .. }
+            | TransportEvent::WindowDecayed { subflow, .. }
+            | TransportEvent::ReductionUndone { subflow } = *event
             {
                 let path = self.path_of(subflow);
                 if let Some(account) = &mut self.account {

@@ -125,7 +125,7 @@ use Kind::{Flag, Float, Integer, Word};
 
 /// The columns that every table has, in their order. A value that is in none of them gets a column at the end: that of notes,
 /// which exist only where a part comes from outside.
-const COLUMNS: [(&str, Kind); 51] = [
+const COLUMNS: [(&str, Kind); 52] = [
     ("detail", Word),
     ("subflow", Integer),
     ("to_subflow", Integer),
@@ -165,6 +165,7 @@ const COLUMNS: [(&str, Kind); 51] = [
     ("download_bps", Float),
     ("cwnd_packets", Float),
     ("ssthresh_packets", Float),
+    ("decayed_packets", Float),
     ("in_flight_packets", Integer),
     ("up", Flag),
     ("limited", Flag),
@@ -325,7 +326,8 @@ mod tests {
     fn every_event() -> Vec<EventRow> {
         use TransportEvent as T;
         use anabranch_events::{
-            CloseReason, CopyCause, FallbackReason, Forecast, ForecastReason, Limit, LossCause, MtuCause, SendKind,
+            CloseReason, Consideration, CopyCause, DecayCause, FallbackReason, Forecast, ForecastReason, Limit,
+            LossCause, MtuCause, SendKind,
         };
         let (at, time, rate) = (Instant::ZERO, Duration::from_millis(1), Bandwidth::from_mbps(1));
         let (subflow, path) = (SubflowId(1), PathId(0));
@@ -336,6 +338,14 @@ mod tests {
             T::SubflowOpened { subflow, path, rtt: time },
             T::SubflowClosed { subflow, path, reason: CloseReason::Finished },
             T::SegmentSent { subflow, kind: SendKind::New, bytes: 1, offset: 2 },
+            T::Considered {
+                subflow,
+                consideration: Consideration::Chosen,
+                bytes: 1,
+                offset: 2,
+                srtt: time,
+                arrival: Some(time),
+            },
             T::Copied { subflow, original: Some(subflow), cause: CopyCause::Redundant, bytes: 1, offset: 2 },
             T::PathSwitched {
                 from: subflow,
@@ -349,6 +359,7 @@ mod tests {
                 rate_to: rate,
             },
             T::WindowReduced { subflow, cause: LossCause::Timeout, from: 2.0, to: 1.0 },
+            T::WindowDecayed { subflow, cause: DecayCause::Idle, from: 2.0, to: 1.0 },
             T::TimeoutFired { subflow, in_a_row: 1, timeout: time },
             T::PathMtu { subflow, mtu: 1280, cause: MtuCause::BlackHole },
             T::Delivered { subflow: Some(subflow), offset: Some(1), bytes: 1, waited: time, across: time },

@@ -168,8 +168,6 @@ struct PathAccount {
     packet: Option<(Duration, u32)>,
     /// The last loss of a packet with payload here.
     last_loss: Option<Cause>,
-    /// Whether a window was reduced, by an event since the last limits.
-    reduced: bool,
 }
 
 impl PathAccount {
@@ -186,7 +184,6 @@ impl PathAccount {
             starved: start,
             packet: None,
             last_loss: None,
-            reduced: false,
         }
     }
 
@@ -196,6 +193,12 @@ impl PathAccount {
             Some((time, _)) if !time.is_zero() && !srtt.is_zero() => srtt.as_secs_f64() / time.as_secs_f64(),
             _ => f64::INFINITY,
         }
+    }
+
+    /// The window was reduced between these numbers of packets.
+    fn cut(&mut self, cause: Cause, from: f64, to: f64) {
+        let srtt = self.limit.map_or(Duration::ZERO, |limit| limit.srtt);
+        self.cuts.add(cause, from, to, self.settled, self.needed(srtt), srtt);
     }
 
     /// Notes a packet of payload that the link sent in this time.
@@ -299,17 +302,9 @@ impl Account {
             let Some(path) = self.paths.iter_mut().find(|path| path.id == limit.path) else { continue };
             let now = path.settled;
             let needed = path.needed(limit.srtt);
-            if let Some(before) = path.limit {
-                let idled = before.outstanding == 0;
-                // Half a packet is more than rounding.
-                if idled && !path.reduced && limit.cwnd + 0.5 < before.cwnd {
-                    path.cuts.add(Cause::IdleDecay, before.cwnd, limit.cwnd, now, needed, limit.srtt);
-                }
-            }
             // The window has kept the link busy for a round trip.
             let recovered = now.since(path.starved) >= limit.srtt;
             path.cuts.forget(limit.cwnd, now, needed, recovered);
-            path.reduced = false;
             path.limit = Some(*limit);
         }
     }
@@ -325,7 +320,6 @@ impl Account {
         let Some(path) = path.map(|at| &mut self.paths[at]) else { return };
         match *event {
             TransportEvent::WindowReduced { cause, from, to, .. } => {
-                path.reduced = true;
                 let slow_start = path.limit.is_some_and(|limit| limit.slow_start);
                 let cause = match (cause, path.last_loss.take()) {
                     (LossCause::Penalty, _) => Cause::Scheduler,
@@ -336,9 +330,9 @@ impl Account {
                     (_, Some(lost)) => lost,
                     (_, None) => Cause::Reordering,
                 };
-                let srtt = path.limit.map_or(Duration::ZERO, |limit| limit.srtt);
-                path.cuts.add(cause, from, to, path.settled, path.needed(srtt), srtt);
+                path.cut(cause, from, to);
             }
+            TransportEvent::WindowDecayed { from, to, .. } => path.cut(Cause::IdleDecay, from, to),
             TransportEvent::ReductionUndone { .. } => path.cuts.undo(),
             _ => {}
         }
@@ -530,6 +524,7 @@ impl Runs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_events::DecayCause;
     use anabranch_units::Duration;
 
     const MORE: Written = Written { bytes: 1_000, all_given: false, owes: false };
@@ -603,6 +598,25 @@ mod tests {
         account.settle(at(85), 0, [].into_iter(), None, true);
         let expected = [(Cause::Useful, 35), (Cause::Window, 10), (Cause::LossRandom, 40)];
         assert_eq!(times(account), BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn a_window_that_decayed_is_the_cause_until_it_is_as_before_and_one_that_shrank_by_itself_is_not() {
+        let idle_time = |events: &[TransportEvent]| {
+            let mut account = Account::new(at(0), &[PathId(0)]);
+            account.see_player(&PlayerEvent::Requested { request: 0 });
+            account.note_limits(&[limit(Limit::NoData, 40.0, 0)], Written { all_given: true, ..MORE });
+            account.settle(at(30), 0, [packet(0, 0, 30)].into_iter(), None, true);
+            events.iter().for_each(|event| account.see_sender(event, Some(0)));
+            account.note_limits(&[limit(Limit::Window, 10.0, 100)], MORE);
+            account.settle(at(50), 0, [].into_iter(), None, true);
+            times(account)
+        };
+        let subflow = anabranch_units::SubflowId(0);
+        let decayed = TransportEvent::WindowDecayed { subflow, cause: DecayCause::Idle, from: 40.0, to: 10.0 };
+        assert_eq!(idle_time(&[decayed]), BTreeMap::from([(Cause::Useful, 30), (Cause::IdleDecay, 20)]));
+        // A control that probes for the least round trip does this.
+        assert_eq!(idle_time(&[]), BTreeMap::from([(Cause::Useful, 30), (Cause::Window, 20)]));
     }
 
     #[test]

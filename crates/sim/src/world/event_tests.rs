@@ -1,4 +1,4 @@
-//! The table of events compared with itself: what one event says of the data must be what other events said of the same data before.
+//! The table of events compared with itself: what one event says must be what others said of the same data.
 
 use super::tests::scenario;
 use super::*;
@@ -187,4 +187,115 @@ fn the_receiver_s_window_is_an_event_when_it_halves_doubles_closes_or_opens() {
         }
     }
     assert_eq!(last, end, "the sender used the window to its end");
+}
+
+/// The decisions about new data: each with its rows, one for each subflow. Every segment with new data must follow one that says so.
+fn decisions<'a>(rows: &'a [Row<'a>]) -> Vec<Vec<&'a Row<'a>>> {
+    let mut decisions: Vec<Vec<&Row<'_>>> = Vec::new();
+    let (mut announced, mut last) = (None, None);
+    for row in rows.iter().filter(|row| row.word("source") == Some("session 0/server")) {
+        if row.word("event") == Some("considered") {
+            // Subflows are listed in their order.
+            if last.is_none_or(|last| last >= row.number("subflow")) {
+                decisions.push(Vec::new());
+            }
+            last = Some(row.number("subflow"));
+            decisions.last_mut().expect("there is one").push(row);
+            if row.word("detail") == Some("chosen") {
+                announced = Some((row.number("subflow"), row.number("offset"), row.number("bytes")));
+            } else {
+                assert_eq!(row.number("bytes"), Some(0));
+            }
+            continue;
+        }
+        last = None;
+        if row.word("event") == Some("segment-sent") && row.word("detail") == Some("new") {
+            let sent = Some((row.number("subflow"), row.number("offset"), row.number("bytes")));
+            assert_eq!(announced.take(), sent, "at {} s", row.time());
+        }
+    }
+    decisions
+}
+
+fn float(row: &Row<'_>, name: &str) -> f64 {
+    let Column::Float(values) = row.column(name) else { panic!("{name} has numbers") };
+    values[row.at]
+}
+
+/// Of decisions that had a choice, in how many the chosen subflow has the least value of a column; and how many there are.
+fn least_of(decisions: &[Vec<&Row<'_>>], column: &str) -> (usize, usize) {
+    let (mut least, mut all) = (0, 0);
+    for decision in decisions {
+        let Some(chosen) = decision.iter().find(|row| row.word("detail") == Some("chosen")) else { continue };
+        let passed_over: Vec<f64> = decision
+            .iter()
+            .filter(|row| row.word("detail") == Some("passed-over"))
+            .map(|row| float(row, column))
+            .collect();
+        all += usize::from(!passed_over.is_empty());
+        let is_least = passed_over.iter().all(|other| float(chosen, column) <= *other);
+        least += usize::from(is_least && !passed_over.is_empty());
+    }
+    (least, all)
+}
+
+#[test]
+fn a_decision_about_new_data_says_how_the_scheduler_saw_each_subflow() {
+    // A chunk begins while both paths are idle.
+    let chunks = LOSSY.replace("video = { kind = \"bulk\", size = \"3 MB\" }", "video = { kind = \"bulk\", size = \"150 kB\" }\nplayer = { kind = \"on-off\", interval = \"1 s\", duration = \"18 s\" }");
+    let with =
+        |scheduler| outcome(&chunks.replace("[transport]\n", &format!("[transport]\nscheduler = \"{scheduler}\"\n")));
+    let by_rtt = with("min-rtt");
+    let rows_by_rtt = rows(&by_rtt);
+    let decided = decisions(&rows_by_rtt);
+    let (least, all) = least_of(&decided, "srtt_s");
+    assert!(all > 100 && least == all, "{least} of {all} choose the lowest round trip");
+    assert!(decided.iter().flatten().all(|row| row.number("subflow").is_some() && row.word("path").is_some()));
+    assert!(decided.iter().flatten().all(|row| float(row, "arrival_s").is_nan()), "min-rtt makes no forecast");
+
+    let by_arrival = with("earliest");
+    let rows_by_arrival = rows(&by_arrival);
+    let decided = decisions(&rows_by_arrival);
+    let (least, all) = least_of(&decided, "arrival_s");
+    assert!(all > 100 && least == all, "{least} of {all} choose the earliest arrival");
+    // It waits where another subflow, which has no room now, is faster.
+    let waits = decided.iter().filter(|decision| decision.iter().all(|row| row.word("detail") != Some("chosen")));
+    assert!(waits.clone().count() > 3);
+    let has = |decision: &[&Row<'_>], what| decision.iter().any(|row| row.word("detail") == Some(what));
+    assert!(waits.into_iter().all(|decision| has(decision, "passed-over")), "it could have sent");
+}
+
+#[test]
+fn reasons_of_decisions_change_no_decision() {
+    for scheduler in ["earliest", "joined", "sttf", "viewer-buffer", "min-rtt"] {
+        let text = LOSSY.replace("[transport]\n", &format!("[transport]\nscheduler = \"{scheduler}\"\n"));
+        let options = |record_events| RunOptions { seed: 1, record_events, ..RunOptions::default() };
+        let metrics = |record| run(&scenario(&text), &options(record), &mut |_| true).metrics;
+        assert_eq!(format!("{:?}", metrics(true)), format!("{:?}", metrics(false)), "{scheduler}");
+    }
+}
+
+#[test]
+fn a_window_that_decays_while_idle_is_an_event() {
+    let text = "duration = \"20 s\"\n[transport]\nidle_restart = true\n[link.a]\nrate = \"20 Mb/s\"\nrtt = \"50 ms\"\n\
+        queue = \"300 kB\"\n[[session]]\nplayer = { kind = \"on-off\", interval = \"4 s\", duration = \"16 s\" }\n\
+        video = { kind = \"bulk\", size = \"400 kB\" }\n";
+    let with = outcome(text);
+    let rows_with = rows(&with);
+    let server: Vec<&Row<'_>> = rows_with.iter().filter(|row| row.word("source") == Some("session 0/server")).collect();
+    let mut decays = 0;
+    for (at, row) in server.iter().enumerate().filter(|(_, row)| row.word("event") == Some("window-decayed")) {
+        decays += 1;
+        assert_eq!((row.word("detail"), row.word("path")), (Some("idle"), Some("a")));
+        let to = float(row, "decayed_packets");
+        assert!(float(row, "cwnd_packets") > to && to >= 10.0, "down to the initial window");
+        let sent = |row: &&&Row<'_>| row.word("event") == Some("segment-sent");
+        let before = server[..at].iter().rev().find(sent).expect("it has sent before");
+        assert!(row.time() - before.time() > 0.2, "a retransmission timeout is 200 ms at least");
+        let burst = server[at..].iter().filter(sent).take_while(|sent| sent.time() < row.time() + 0.05).count();
+        assert!(burst as f64 <= to, "{burst} packets left within a round trip, and the window is {to}");
+    }
+    assert!(decays >= 3, "one for each pause");
+    let without = outcome(&text.replace("idle_restart = true", "idle_restart = false"));
+    assert!(rows(&without).iter().all(|row| row.word("event") != Some("window-decayed")));
 }

@@ -3,6 +3,8 @@
 use super::choose::{Control, NextSegment, Source};
 use super::{Commit, Connection, Transmit};
 use crate::subflow::Chunk;
+use crate::view::Packets;
+use anabranch_events::{DecayCause, TransportEvent};
 use anabranch_units::Instant;
 
 impl Connection {
@@ -79,7 +81,8 @@ impl Connection {
         let payload = self.full_payload(at);
         let subflow = self.subflows.change(at);
         let records = subflow.give(chunk, payload);
-        subflow.sender.before_queueing(now, records, decay);
+        let before = subflow.sender.before_queueing(now, records, decay);
+        self.note_decay(now, at, DecayCause::Idle, before);
     }
 
     /// Everything that could be sent was sent.
@@ -89,8 +92,19 @@ impl Connection {
         let allowed_at = now.max(self.pace_cap.until());
         for at in self.subflows.take_unsettled().iter() {
             let waits_for_pace = self.subflows[at].sender.paced_until() > allowed_at && self.has_supply(at);
-            self.subflows.settle(now, at, waits_for_pace, decay);
+            let before = self.subflows.settle(now, at, waits_for_pace, decay);
+            self.note_decay(now, at, DecayCause::Unused, before);
         }
         self.arm_progress(now);
+    }
+
+    /// Emits that a window decayed, if there is one from `before`.
+    #[inline]
+    pub(super) fn note_decay(&mut self, now: Instant, at: usize, cause: DecayCause, before: Option<Packets>) {
+        if let Some(before) = before {
+            let subflow = &self.subflows[at];
+            let (from, to) = (before.as_f64(), subflow.sender.window().cwnd.as_f64());
+            self.log.emit(now, TransportEvent::WindowDecayed { subflow: subflow.id, cause, from, to });
+        }
     }
 }

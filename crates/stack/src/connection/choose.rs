@@ -10,7 +10,7 @@ use super::{Commit, Connection, Failover, Mode};
 use crate::scheduler::{Decision, Scheduler, SubflowSet, Trigger, View};
 use crate::subflow::{Attempt, Chunk, Closing, Record, Reinjection, Subflow};
 use crate::view::SubflowView;
-use anabranch_events::{CopyCause, ForecastReason, SendKind, TransportEvent};
+use anabranch_events::{CopyCause, DecayCause, SendKind, TransportEvent};
 use anabranch_units::{Instant, SubflowId};
 
 /// The segment to send; `at` and plain numbers are the subflow's position.
@@ -229,7 +229,8 @@ impl Connection {
     fn decay_idle_window(&mut self, now: Instant, at: usize) {
         let sender = &self.subflows[at].sender;
         if sender.board().is_empty() && sender.idles_beyond_timeout(now) {
-            self.subflows.change(at).sender.before_sending(now);
+            let before = self.subflows.change(at).sender.before_sending(now);
+            self.note_decay(now, at, DecayCause::Idle, before);
         }
     }
 
@@ -277,7 +278,9 @@ impl Connection {
         match decision {
             Decision::Send { subflow, bytes } if candidates.contains(subflow) => {
                 self.note_waits(now, false, false);
-                self.place_new(now, subflow, bytes)
+                let placed = self.place_new(now, subflow, bytes);
+                self.note_decision(now, candidates, placed.as_ref());
+                placed
             }
             Decision::Duplicate { subflow, offset, bytes } if candidates.contains(subflow) => {
                 self.note_waits(now, false, false);
@@ -285,7 +288,11 @@ impl Connection {
             }
             Decision::Wait { until } => {
                 self.waits.scheduler_until = until.filter(|at| *at > now).into();
+                let had_waited = self.waits.scheduler_waiting;
                 self.note_waits(now, false, self.outgoing.unsent() > 0);
+                if self.waits.scheduler_waiting && !had_waited {
+                    self.note_decision(now, candidates, None);
+                }
                 None
             }
             other => no_candidate(self.scheduler.as_ref(), other),
@@ -340,51 +347,6 @@ impl Connection {
         let chunk = Chunk { stream_offset: start, len, kind: SendKind::Duplicate };
         self.note_copy(now, at, &chunk, None, self.cause_of_duplicate());
         Some(NextSegment::Data { at, chunk, source: Source::InFlight })
-    }
-
-    /// Emits that the subflow `at` is given what another one was given before, for a host that asked for reasons. `from` is that subflow
-    /// where it is known; else it is looked up.
-    pub(super) fn note_copy(
-        &mut self,
-        now: Instant,
-        at: usize,
-        chunk: &Chunk,
-        from: Option<SubflowId>,
-        cause: CopyCause,
-    ) {
-        if self.reports_decisions {
-            let Chunk { stream_offset: offset, len: bytes, .. } = *chunk;
-            let original = from.or_else(|| self.holder_of(at, offset));
-            let subflow = self.subflows[at].id;
-            self.log.emit(now, TransportEvent::Copied { subflow, original, cause, bytes, offset });
-        }
-    }
-
-    /// Why the scheduler's latest decision copies data.
-    #[cold]
-    fn cause_of_duplicate(&self) -> CopyCause {
-        match self.forecasting.latest_reason {
-            Some(ForecastReason::Lost) => CopyCause::Lost,
-            Some(ForecastReason::Late) => CopyCause::Late,
-            Some(ForecastReason::Sooner) => CopyCause::Sooner,
-            Some(ForecastReason::Spare) => CopyCause::Spare,
-            Some(ForecastReason::Waits | ForecastReason::Sends | ForecastReason::Silent) | None => CopyCause::Redundant,
-        }
-    }
-
-    /// The subflow that was given the byte at `offset` last, of those other than `at` that have it in flight or in their queues.
-    #[cold]
-    fn holder_of(&self, at: usize, offset: u64) -> Option<SubflowId> {
-        let others = self.subflows.iter().enumerate().filter(|(other, _)| *other != at);
-        let holders = others.filter_map(|(_, subflow)| {
-            let covers = |start: u64, len: u64| start <= offset && offset < start + len;
-            let sent = subflow.sender.board().records();
-            let sent = sent.filter(|record| covers(record.stream_offset, u64::from(record.len)));
-            let queued = subflow.queue.iter().any(|chunk| covers(chunk.stream_offset, chunk.len));
-            let latest = sent.map(|record| record.sent_at).max();
-            latest.or(queued.then_some(Instant::FAR_FUTURE)).map(|at| (at, subflow.id))
-        });
-        holders.max().map(|(_, id)| id)
     }
 
     fn schedule_reinjection(&mut self, now: Instant, bytes: Reinjection) -> Option<NextSegment> {

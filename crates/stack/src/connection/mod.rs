@@ -12,7 +12,8 @@
 //! `outgoing` (the two streams), `handshake`, `addresses` (ADD_ADDR, REMOVE_ADDR), `failure` (reinjection, closed
 //! subflows), `stale` (failures as in upstream Linux), `fallback` (plain TCP), `policy` (path policies), `path_mtu` (packets that were
 //! too big), `withhold` (peers that acknowledge what they have not received), `forecasting` (what schedulers
-//! that forecast arrivals ask for), `limits` (what keeps a path from carrying more), `pace_cap` (a limit of the rate of all subflows together), `room` (how
+//! that forecast arrivals ask for), `limits` (what keeps a path from carrying more), `report` (reasons of decisions),
+//! `pace_cap` (a limit of the rate of all subflows together), `room` (how
 //! much an application may write ahead), and `resets` (for segments of no subflow).
 
 mod addresses;
@@ -37,6 +38,7 @@ mod predict;
 #[cfg(test)]
 mod prediction_tests;
 mod receive;
+mod report;
 mod resets;
 mod room;
 mod stale;
@@ -361,8 +363,8 @@ impl Connection {
         self.remove_dead(now);
     }
 
-    /// Whether events have what takes time to find out and no behaviour depends on: which subflow data was given before that is copied. A
-    /// host that keeps a table of events asks for it.
+    /// Whether events have what takes time to find out and no behaviour depends on: how the scheduler saw each subflow when it decided about
+    /// new data, and which subflow data was given before that is copied. A host that keeps a table of events asks for it.
     pub fn report_decisions(&mut self, wanted: bool) {
         self.reports_decisions = wanted;
     }

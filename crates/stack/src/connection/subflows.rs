@@ -7,7 +7,7 @@
 use super::{Commit, Mode, Role};
 use crate::scheduler::SubflowSet;
 use crate::subflow::{KnownMapping, Opening, Receiver, Subflow, Withholding};
-use crate::view::SubflowView;
+use crate::view::{Packets, SubflowView};
 use anabranch_segment::TIMESTAMPS_LEN;
 use anabranch_units::Instant;
 use std::ops::Index;
@@ -376,17 +376,20 @@ impl Subflows {
         std::mem::take(&mut self.unsettled)
     }
 
-    /// Everything that could be sent was sent. `waits_for_pace`: the subflow has data whose time has not come.
-    pub fn settle(&mut self, now: Instant, at: usize, waits_for_pace: bool, decay: bool) {
+    /// Everything that could be sent was sent. `waits_for_pace`: the subflow has data whose time has not come. Returns the window before, if
+    /// it decayed.
+    pub fn settle(&mut self, now: Instant, at: usize, waits_for_pace: bool, decay: bool) -> Option<Packets> {
         let subflow = &mut self.subflows[at];
         subflow.sender.note_supply(waits_for_pace);
         let ends_burst = std::mem::take(&mut subflow.sent_in_burst) || subflow.sender.is_deferring();
-        if ends_burst && subflow.sender.after_sending(now, decay) {
+        let before = if ends_burst { subflow.sender.after_sending(now, decay) } else { None };
+        if before.is_some() {
             self.changed.insert(at);
         }
         if waits_for_pace || self.subflows[at].sender.is_deferring() {
             self.unsettled.insert(at);
         }
+        before
     }
 
     #[inline]

@@ -11,6 +11,7 @@ use super::hiding::Hiding;
 use super::{Decision, Forecast, Scheduler, Sent, Services, Silence, Trigger, View};
 use crate::view::{Phase, SubflowView};
 use anabranch_events::Note;
+use anabranch_units::Duration;
 
 /// A scheduler that sees subflows in fast recovery only when nothing else has room.
 #[derive(Debug)]
@@ -47,6 +48,10 @@ impl Scheduler for AvoidRecovery {
 
     fn explanation(&mut self) -> Option<Forecast> {
         self.inner.explanation()
+    }
+
+    fn arrival(&self, view: &View<'_>, position: usize) -> Option<Duration> {
+        self.inner.arrival(view, position)
     }
 
     fn take_notes(&mut self, take: &mut dyn FnMut(Note)) {

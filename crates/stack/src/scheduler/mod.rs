@@ -42,7 +42,7 @@ use crate::view::{ConnectionView, SubflowView};
 pub use anabranch_events::{Forecast, ForecastReason};
 use anabranch_events::{Note, SendKind};
 use anabranch_registry::Registry;
-use anabranch_units::{Instant, SubflowId};
+use anabranch_units::{Duration, Instant, SubflowId};
 use avoid_recovery::AvoidRecovery;
 use per_subflow::PerSubflow;
 use std::fmt;
@@ -376,6 +376,12 @@ pub trait Scheduler: fmt::Debug + Send {
 
     /// The reason of the latest decision, if it is worth an event; asked after each one, if [`Services::explains`] says so.
     fn explanation(&mut self) -> Option<Forecast> {
+        None
+    }
+
+    /// After which time the next segment would arrive at the peer on the subflow at a position, by the forecast on which this scheduler
+    /// decides; `None` if it makes none. Asked for events alone, so it changes nothing.
+    fn arrival(&self, _view: &View<'_>, _position: usize) -> Option<Duration> {
         None
     }
 

@@ -22,6 +22,14 @@ impl<T: Default> PerSubflow<T> {
         &mut self.entries[index].1
     }
 
+    /// A copy of the value of one subflow; the default value for a new one.
+    pub(super) fn get(&self, id: SubflowId) -> T
+    where
+        T: Copy,
+    {
+        self.entries.iter().find(|(key, _)| *key == id).map(|(_, value)| *value).unwrap_or_default()
+    }
+
     /// Removes closed subflows. Ids are never used again, so a late removal costs memory only.
     pub(super) fn forget_dead(&mut self, living: &[SubflowView]) {
         if self.entries.len() > living.len() {

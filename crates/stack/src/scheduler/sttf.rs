@@ -26,6 +26,7 @@
 
 use super::{Decision, Entry, Scheduler, Trigger, View};
 use crate::view::{Packets, SubflowView};
+use anabranch_units::Duration;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "sttf",
@@ -58,6 +59,10 @@ impl Scheduler for Sttf {
             return Decision::Wait { until: None };
         }
         view.one_segment(Some(position))
+    }
+
+    fn arrival(&self, view: &View<'_>, position: usize) -> Option<Duration> {
+        Some(Duration::from_secs_f64(Transfer::of(&view.subflows[position]).time()))
     }
 }
 

@@ -106,6 +106,10 @@ impl Scheduler for ViewerBuffer {
         self.inner.explanation()
     }
 
+    fn arrival(&self, view: &View<'_>, position: usize) -> Option<Duration> {
+        self.inner.arrival(view, position)
+    }
+
     fn take_notes(&mut self, take: &mut dyn FnMut(Note)) {
         self.inner.take_notes(take);
     }

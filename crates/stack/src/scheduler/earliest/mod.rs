@@ -259,6 +259,13 @@ impl Scheduler for Earliest {
     fn explanation(&mut self) -> Option<Forecast> {
         self.explanation.take()
     }
+
+    fn arrival(&self, view: &View<'_>, position: usize) -> Option<Duration> {
+        let subflow = &view.subflows[position];
+        // A forecast notes what it has seen: that of a copy leaves the next decision as it is.
+        let arrival = self.paths.get(subflow.id).forecast(view.connection.now, &self.seen(subflow));
+        Some(Duration::from_secs_f64(arrival.of(view.connection.unsent)))
+    }
 }
 
 #[cfg(test)]

@@ -43,8 +43,8 @@ impl Sender {
     }
 
     /// To be called when everything that could be sent was sent, and some was: notes whether the window limited the sender,
-    /// and decays a window that was not used for a timeout (RFC 2861). True if the window changed.
-    pub fn after_sending(&mut self, now: Instant, decay: bool) -> bool {
+    /// and decays a window that was not used for a timeout (RFC 2861). Returns the window before, if it decayed.
+    pub fn after_sending(&mut self, now: Instant, decay: bool) -> Option<Packets> {
         let limited = self.board.in_flight() >= self.window.cwnd.floor() || std::mem::take(&mut self.deferring);
         let out = self.board.packets_out();
         let usage = &mut self.usage;
@@ -53,18 +53,16 @@ impl Sender {
         }
         if self.window_limited() {
             (self.usage.used, self.usage.full_at) = (0, now);
-            return false;
+            return None;
         }
         self.usage.used = self.usage.used.max(out);
         let decays = decay && now.since(self.usage.full_at) >= self.rtt.rto() && !self.control.governs_itself();
-        if decays {
-            self.decay_unused(now);
-        }
-        decays
+        if decays { self.decay_unused(now) } else { None }
     }
 
-    /// Linux's `tcp_cwnd_application_limited`: moves halfway from the window to its used part.
-    fn decay_unused(&mut self, now: Instant) {
+    /// Linux's `tcp_cwnd_application_limited`: moves halfway from the window to its used part. Returns the window before, if it is another.
+    fn decay_unused(&mut self, now: Instant) -> Option<Packets> {
+        let before = self.window.cwnd;
         if self.phase == Phase::Open {
             let used = self.usage.used.max(INITIAL_WINDOW);
             if used < self.window.cwnd.floor() {
@@ -73,6 +71,12 @@ impl Sender {
             }
         }
         (self.usage.used, self.usage.full_at) = (0, now);
+        self.unless_unchanged(before)
+    }
+
+    /// The window as it was `before`, if it is another now.
+    fn unless_unchanged(&self, before: Packets) -> Option<Packets> {
+        (before != self.window.cwnd).then_some(before)
     }
 
     /// Whether the window decays in [`Sender::before_sending`]: nothing is in flight, and nothing was sent for a timeout.
@@ -81,17 +85,21 @@ impl Sender {
     }
 
     /// To be called before the first packet after a pause: halves the window for every timeout that passed idle,
-    /// down to the initial one (RFC 2861, Linux's `tcp_cwnd_restart`).
-    pub fn before_sending(&mut self, now: Instant) {
+    /// down to the initial one (RFC 2861, Linux's `tcp_cwnd_restart`). Returns the window before, if it decayed.
+    pub fn before_sending(&mut self, now: Instant) -> Option<Packets> {
+        let before = self.window.cwnd;
         self.decay_idle(now, self.last_sent_at.max(self.decayed_at));
+        self.unless_unchanged(before)
     }
 
     /// The same where data is queued before it is sent. Linux decays the window whenever it makes a record for new data, and so
     /// once per record that is queued before the first packet is sent.
-    pub fn before_queueing(&mut self, now: Instant, records: u64, decay: bool) {
+    pub fn before_queueing(&mut self, now: Instant, records: u64, decay: bool) -> Option<Packets> {
+        let before = self.window.cwnd;
         if decay {
             (0..records).for_each(|_| self.decay_idle(now, self.last_sent_at));
         }
+        self.unless_unchanged(before)
     }
 
     /// How long nothing was in flight, and the timeout, if the pause is longer than that.
