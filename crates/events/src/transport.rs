@@ -215,8 +215,8 @@ pub enum TransportEvent {
         #[serde(rename = "detail")]
         reason: CloseReason,
     },
-    /// How the scheduler saw an established subflow when it gave new data to one of them, or began to wait; one event for each of them.
-    /// Emitted only where a host asks for reasons, before the segments that carry the data.
+    /// How the scheduler saw an established subflow when it gave new data to one of them, or began to wait; one event for each that could
+    /// take the data, or has a forecast. Emitted only where a host asks for reasons, before the segments that carry the data.
     Considered {
         /// The subflow.
         subflow: SubflowId,

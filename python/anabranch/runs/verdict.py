@@ -20,9 +20,9 @@ _EVERY_RUN_HAS = frozenset(
 """Causes that runs without a fault have, too: requests take a round trip, windows grow, and fill queues until
 these drop packets."""
 
-_LEAST_OF_EVERY_RUN = 0.06
+_LEAST_OF_EVERY_RUN = 0.08
 """Such a cause matters from this share of what was possible on in one long download, which has the round trip of
-its request once."""
+its request once. In 450 runs without a fault (tests/planted_faults.py) it was at most 0.071 beyond the next one."""
 
 _PER_REQUEST = 3.0
 """Each request costs a round trip, which is the share of the cause ``request``, and so many times as much of

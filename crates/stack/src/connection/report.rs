@@ -9,7 +9,8 @@ use anabranch_events::{Consideration, CopyCause, ForecastReason, TransportEvent}
 use anabranch_units::{Instant, SubflowId};
 
 impl Connection {
-    /// Emits how the scheduler saw each subflow when it gave new data to one of them, or began to wait.
+    /// Emits how the scheduler saw each subflow when it gave new data to one of them, or began to wait. What could take no data has an
+    /// event only if the scheduler forecasts when data would arrive on it: others did not look at it.
     #[inline]
     pub(super) fn note_decision(&mut self, now: Instant, candidates: SubflowSet, placed: Option<&NextSegment>) {
         if self.reports_decisions {
@@ -32,17 +33,13 @@ impl Connection {
                 None if candidates.contains(at) => Consideration::PassedOver,
                 None => Consideration::NotReady,
             };
-            self.log.emit(
-                now,
-                TransportEvent::Considered {
-                    subflow: subflow.id,
-                    consideration,
-                    bytes: bytes.unwrap_or(0),
-                    offset: connection.next,
-                    srtt: subflow.srtt,
-                    arrival: self.scheduler.arrival(&view, at),
-                },
-            );
+            let arrival = self.scheduler.arrival(&view, at);
+            if consideration == Consideration::NotReady && arrival.is_none() {
+                continue;
+            }
+            let (subflow, srtt, bytes) = (subflow.id, subflow.srtt, bytes.unwrap_or(0));
+            let offset = connection.next;
+            self.log.emit(now, TransportEvent::Considered { subflow, consideration, bytes, offset, srtt, arrival });
         }
     }
 
