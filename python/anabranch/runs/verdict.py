@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 _UNEXPLAINED = "unexplained"
 
-_EVERY_RUN_HAS = frozenset(
-    ("request", "start-up", "window", "loss-queue", "idle-decay", "last-bytes", "scheduler", "not-joined")
-)
+_EVERY_RUN_HAS = frozenset(("request", "start-up", "window", "loss-queue", "last-bytes", "scheduler", "not-joined"))
 """Causes that runs without a fault have, too: requests take a round trip, windows grow, and fill queues until
 these drop packets."""
+
+_PAUSES_HAVE = frozenset(("idle-decay",))
+"""Causes that runs without a fault have, however few their requests are: windows decay in pauses."""
 
 _LEAST_OF_EVERY_RUN = 0.08
 """Such a cause matters from this share of what was possible on in one long download, which has the round trip of
@@ -54,6 +55,8 @@ def matters(cause: str, causes: Mapping[str, float]) -> bool:
     if cause in _EVERY_RUN_HAS:
         usual = _LEAST_OF_EVERY_RUN + _PER_REQUEST * causes.get("request", 0.0)
         least = min(usual, _MOST_OF_EVERY_RUN)
+    elif cause in _PAUSES_HAVE:
+        least = _LEAST_OF_EVERY_RUN
     return causes.get(cause, 0.0) >= least
 
 
