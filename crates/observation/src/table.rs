@@ -228,7 +228,7 @@ enum Filled {
     Integer(Vec<i64>),
     Float(Vec<f64>),
     Flag(Vec<Option<bool>>),
-    Word(Vec<Option<String>>),
+    Word(Words),
 }
 
 impl Filled {
@@ -237,7 +237,7 @@ impl Filled {
             Integer => Filled::Integer(vec![EventColumns::NO_INTEGER; rows]),
             Float => Filled::Float(vec![f64::NAN; rows]),
             Flag => Filled::Flag(vec![None; rows]),
-            Word => Filled::Word(vec![None; rows]),
+            Word => Filled::Word(Words { list: Vec::new(), codes: vec![None; rows] }),
         }
     }
 
@@ -248,7 +248,7 @@ impl Filled {
             (Filled::Integer(values), Scalar::Integer(n)) => values[row] = *n,
             (Filled::Float(values), Scalar::Float(x)) => values[row] = *x,
             (Filled::Flag(values), Scalar::Flag(flag)) => values[row] = Some(*flag),
-            (Filled::Word(values), Scalar::Word(word)) => values[row] = Some(word.to_string()),
+            (Filled::Word(words), Scalar::Word(word)) => words.codes[row] = Some(words.code(word)),
             (_, scalar) => panic!("a column with values of two types; one of them is {scalar:?}"),
         }
     }
@@ -258,7 +258,7 @@ impl Filled {
             Filled::Integer(values) => Column::Integer(values),
             Filled::Float(values) => Column::Float(values),
             Filled::Flag(values) => Column::Flag(values),
-            Filled::Word(values) => words(values.iter().map(|word| word.as_deref())),
+            Filled::Word(words) => words.into_column(),
         }
     }
 }
@@ -270,16 +270,34 @@ fn named(words: Vec<String>, numbers: &[i64]) -> Column {
 
 /// Words as positions in the list of different ones, in the order of their first appearance.
 pub(crate) fn words<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Column {
-    let mut words: Vec<String> = Vec::new();
-    let mut code = |word: &str| {
-        let known = words.iter().position(|known| known == word);
+    let mut words = Words::default();
+    for value in values {
+        let code = value.map(|word| words.code(word));
+        words.codes.push(code);
+    }
+    words.into_column()
+}
+
+/// The different words of a column, and which of them each row has.
+#[derive(Default)]
+struct Words {
+    list: Vec<String>,
+    codes: Vec<Option<u32>>,
+}
+
+impl Words {
+    /// The position of a word in the list, to which it is added if it is new.
+    fn code(&mut self, word: &str) -> u32 {
+        let known = self.list.iter().position(|known| known == word);
         known.unwrap_or_else(|| {
-            words.push(word.to_string());
-            words.len() - 1
+            self.list.push(word.to_string());
+            self.list.len() - 1
         }) as u32
-    };
-    let codes = values.map(|value| value.map(&mut code)).collect();
-    Column::Text { words, codes }
+    }
+
+    fn into_column(self) -> Column {
+        Column::Text { words: self.list, codes: self.codes }
+    }
 }
 
 #[cfg(test)]
