@@ -23,11 +23,11 @@ _BEST = 0.9
 _SUSTAINED_S = 0.5
 """A rate that a path had for so long counts, even if it was slower at most times."""
 
-_TRAINS = (10, 4, 2)
-"""So many segments follow the first one of a train; even, as a receiver acknowledges every second segment.
+_TRAINS = (10, 4, 2, 1)
+"""So many segments follow the first of a train. Short trains are of use where windows are too small for longer ones."""
 
-Short trains are of use where windows are too small for longer ones.
-"""
+_ACKNOWLEDGED = 2
+"""A receiver acknowledges at once when so many full segments have arrived (RFC 5681, section 4.2)."""
 
 _MOST = 0.98
 """Hardly any value is larger than this part of all."""
@@ -199,15 +199,37 @@ class PathEvidence:
 
         A path that the sender never fills for a whole round trip has its full rate within a train.
         """
+        arrived, sent, segments, total = self._prompt_arrivals()
+        for train in _TRAINS:
+            # From the last arrival that is so many segments before.
+            since = np.searchsorted(segments, segments - train, side="right") - 1
+            ends = np.flatnonzero(since >= 0)
+            since = since[ends]
+            took, apart = arrived[ends] - arrived[since], sent[ends] - sent[since]
+            spaced = (apart >= 0) & (apart < took * _TRAIN_SENT)
+            if np.count_nonzero(spaced) >= _LEAST_TRAINS:
+                return float(np.median((total[ends] - total[since])[spaced] / took[spaced]))
+        return 0.0
+
+    def _prompt_arrivals(self) -> tuple[Array, Array, Integers, Array]:
+        """Acknowledgments that followed an arrival at once: their instants, and when this segment was sent.
+
+        The receiver waits for a second segment before it acknowledges, or until a timer ends. So the instant of an
+        acknowledgment tells of the last segment alone that it covers, and of none if it covers a single one, unless the
+        receiver waits for no second one: most of its acknowledgments cover one, or segments before are missing.
+
+        The last two values are how many segments had arrived by then, and how many bytes.
+        """
         order = np.argsort(self.known_s, kind="stable")
         order = order[np.isfinite(self.known_s[order]) & np.isinf(self.repaired_s[order])]
-        arrived, sent, total = self.known_s[order], self.sent_s[order], np.cumsum(self.sizes[order])
-        for train in _TRAINS:
-            took = arrived[train:] - arrived[:-train]
-            spaced = (took > 0) & (np.abs(sent[train:] - sent[:-train]) < took * _TRAIN_SENT)
-            if np.count_nonzero(spaced) >= _LEAST_TRAINS:
-                return float(np.median((total[train:] - total[:-train])[spaced] / took[spaced]))
-        return 0.0
+        arrived, total = self.known_s[order], np.cumsum(self.sizes[order])
+        lasts = np.flatnonzero(np.diff(arrived, append=np.inf) > 0)
+        covered = np.diff(lasts, prepend=-1)
+        # Whether a segment that was sent before arrived later.
+        missing = np.maximum.accumulate(self.left_s)[order] > arrived
+        prompt = (covered >= min(_ACKNOWLEDGED, np.median(covered) if len(covered) else 0)) | missing[lasts]
+        lasts = lasts[prompt]
+        return arrived[lasts], self.sent_s[order][lasts], lasts + 1, total[lasts]
 
     @property
     def flight(self) -> float:
