@@ -146,7 +146,7 @@ def data_of(packets: Packets, streams: list[Integers]) -> Integers:
         counted[mapped, 0] = offset + capture.unwrapped(packets.data_sequence[mapped], first)
         acks = joined[~packets.is_sent[joined] & (packets.data_acknowledged[joined] >= 0)]
         acks = acks[acks > mapped[0]]
-        counted[acks, 1] = offset + np.maximum.accumulate(capture.unwrapped(packets.data_acknowledged[acks], first))
+        counted[acks, 1] = offset + capture.unwrapped(packets.data_acknowledged[acks], first)
         offset = int((counted[mapped, 0] + packets.payload[mapped]).max())
     return counted
 
@@ -162,7 +162,7 @@ def bytes_of(packets: Packets, streams: list[Integers]) -> Integers:
         counted[segments, 0] = offset + capture.unwrapped(
             packets.sequence[segments], int(packets.sequence[segments[0]])
         )
-        counted[acks, 1] = offset + np.maximum.accumulate(reached)
+        counted[acks, 1] = offset + reached
         offset = int((counted[segments, 0] + packets.payload[segments]).max())
     return counted
 
