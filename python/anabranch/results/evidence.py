@@ -56,6 +56,15 @@ _SAME_S = 1e-9
 _AT_RECEIVER_S = 0.0005
 """Acknowledgments follow data sooner than this at the receiver, and over hardly any network at the sender."""
 
+SEGMENT_BYTES = 1500
+"""A full segment, with its headers."""
+
+_READS_S = 0.2
+"""A program that reads leaves nothing unread for so long."""
+
+_VARIES = 1 / 16
+"""The window of a program that reads is smaller than its largest by less than this part: buffers have overheads."""
+
 _TOO_EARLY = 0.9
 """An acknowledgment within this part of a round trip after a repair is that of the first transmission."""
 
@@ -365,6 +374,7 @@ class DataEvidence:
         requests_s: When each response was due.
         last_sent_s: When all of it was sent, but for less than a full segment: Nagle's algorithm holds that back.
         done_s: When all of it had arrived.
+        read_s: When the client's program had read it, where windows tell that this took longer; else the same.
         sent: When data was sent that was new, and up to which byte it then had been, shape (n, 2).
         acknowledged: When data was acknowledged, and up to which byte, shape (n, 2).
         window_ends: The same with the end of the advertised window.
@@ -376,6 +386,7 @@ class DataEvidence:
     requests_s: Array
     last_sent_s: Array
     done_s: Array
+    read_s: Array
     sent: Array
     acknowledged: Array
     window_ends: Array
@@ -390,9 +401,9 @@ def of_data(own: Packets, chosen: Session, paths: Sequence[PathEvidence]) -> Dat
     begins, acks = counted[:, 0], counted[:, 1]
     sending = np.flatnonzero(own.is_sent & (own.payload > 0) & (begins >= 0))
     heard = np.flatnonzero(~own.is_sent & (acks >= 0))
-    scales = np.zeros(len(own.time_s), np.int64)
-    for stream in streams:
-        scales[stream] = sequence.scale_of(own, stream)
+    scales, of = np.zeros((2, len(own.time_s)), np.int64)
+    for number, stream in enumerate(streams):
+        scales[stream], of[stream] = sequence.scale_of(own, stream), number
     ends = np.maximum.accumulate(begins[sending] + own.payload[sending])
     new = np.diff(ends, prepend=-1) > 0
     sent = np.stack([own.time_s[sending[new]], ends[new].astype(np.float64)], axis=1)
@@ -402,8 +413,14 @@ def of_data(own: Packets, chosen: Session, paths: Sequence[PathEvidence]) -> Dat
     first_s, first_path = _first_sent(paths, reached)
     # Without a handshake the scale of the windows is unknown, and their ends are.
     scaled = slice(None) if all(each.has_begun for each in chosen.streams) else slice(0)
+    requests_s, last_sent_s, done_s = _responses(
+        chosen.requests_s, sent, times, reached, int(own.payload[sending].max(initial=1))
+    )
     return DataEvidence(
-        *_responses(chosen.requests_s, sent, times, reached, int(own.payload[sending].max(initial=1))),
+        requests_s=requests_s,
+        last_sent_s=last_sent_s,
+        done_s=done_s,
+        read_s=_read(requests_s, done_s, of[heard][scaled], times[scaled], reached[scaled], window_ends[scaled]),
         sent=sent,
         acknowledged=np.stack([times, reached], axis=1),
         window_ends=np.stack([times, window_ends], axis=1)[scaled],
@@ -446,3 +463,40 @@ def _responses(
     done = np.append(times, times[-1] if len(times) else sent[-1, 0])[np.minimum(place, len(times))]
     almost = np.searchsorted(sent[:, 1], sent[lasts, 1] - segment, side="right")
     return begins, sent[np.maximum(almost, firsts), 0], np.maximum(done, sent[lasts, 0])
+
+
+def _read(requests: Array, done: Array, of: Integers, times: Array, reached: Integers, window_ends: Integers) -> Array:
+    """When the client's program had read responses that had arrived: when the window opened again, where that tells.
+
+    A window that has become smaller by more than what had just arrived, and opens again although nothing arrives, tells
+    of a program that read nothing. So does one that is closed; such a program may give up the connection, and makes its
+    next request over another one. Windows that do not open as far as before were larger for other reasons: receivers
+    adjust them, each subflow its own, and one with a smaller window repeats the end that another one has advertised.
+    After the last response, nobody waits for a program that reads no more.
+
+    Args:
+        requests: When each response was due.
+        done: When all of each had arrived.
+        of: The subflows of acknowledgments.
+        times: When acknowledgments arrived.
+        reached: Up to which byte all had arrived then.
+        window_ends: Up to which byte the window then reached.
+    """
+    read = done.copy()
+    if not len(times):
+        return read
+    windows = window_ends - reached
+    moves = np.diff(window_ends, prepend=-1) > 0
+    lasts = np.searchsorted(times, done[:-1], side="right") - 1
+    just = np.append(0, reached)[np.searchsorted(times, times[lasts] - _READS_S)]
+    opens = np.searchsorted(window_ends, window_ends[lasts], side="right")
+    for response, (last, before, at) in enumerate(zip(lasts.tolist(), just.tolist(), opens.tolist(), strict=True)):
+        closed, tells = windows[last] < SEGMENT_BYTES, False
+        if at < len(times) and reached[at] == reached[last]:
+            largest = windows[:last][moves[:last] & (of[:last] == of[last])].max(initial=0)
+            unread = largest - windows[last]
+            tells = windows[at] >= largest and unread > max(reached[last] - before, _VARIES * largest)
+        if closed or tells:
+            opened_s = times[at] if at < len(times) else np.inf
+            read[response] = max(done[response], min(opened_s, requests[response + 1]))
+    return read

@@ -10,14 +10,11 @@ import numpy as np
 
 from anabranch.results import linktime
 from anabranch.results.capturefile import Integers, Mask
-from anabranch.results.evidence import DataEvidence, PathEvidence
+from anabranch.results.evidence import SEGMENT_BYTES, DataEvidence, PathEvidence
 from anabranch.results.recording import Array
 
 SLICE_S = 0.01
 """Time is divided into slices of this length; a longer capture has longer ones."""
-
-_SEGMENT_BYTES = 1500
-"""A full segment, with its headers."""
 
 _MOST, _FULL = 0.98, 0.97
 """What a buffer holds at most: hardly ever more is outstanding. It is full from this part of it on."""
@@ -159,7 +156,8 @@ class PathAccount:
         self.length = float(edges[1] - edges[0])
         response = np.searchsorted(flow.requests_s, self.at, side="right") - 1
         # The last byte leaves the path a round trip before its acknowledgment arrives.
-        self.is_due = self.at <= flow.done_s[response] - path.rtt_s
+        self.is_due = self.at <= flow.read_s[response] - path.rtt_s
+        self.is_unread = self.at > flow.done_s[response]
         self.unsent = self.at <= flow.last_sent_s[response]
         self.flight = path.in_flight(self.at)
         acked = np.searchsorted(flow.acknowledged[:, 0], self.at, side="right")
@@ -228,9 +226,9 @@ class PathAccount:
             ("link-down", self._outages),
             ("slower-or-shared", self._is_queued()),
             ("loss-outage", self._repairing("loss-outage")),
+            ("receive-window", self._window_full() | self.is_unread),
             ("application", self._unwritten()),
             ("last-bytes", ~self.unsent & ~repairing),
-            ("receive-window", self._window_full()),
             ("backup", unused & self._is_backup()),
             ("held-back", self.held_back),
             (_BLOCKED, self._is_blocked()),
@@ -344,7 +342,7 @@ class PathAccount:
         if not len(self.flow.window_ends):
             return np.zeros(len(self.at), np.bool_)
         first = float(self.flow.window_ends[0, 1])
-        return self._at(self.flow.window_ends, first) - self._at(self.flow.sent, 0.0) < _SEGMENT_BYTES
+        return self._at(self.flow.window_ends, first) - self._at(self.flow.sent, 0.0) < SEGMENT_BYTES
 
     @cached_property
     def is_buffer_limited(self) -> bool:

@@ -104,7 +104,7 @@ def explain_capture(
     read = _read(place, session)
     chosen, paths, flow = read.session, read.paths, read.flow
     lacks = _lacks(chosen)
-    question, span = "the whole session", (float(flow.requests_s[0]), float(flow.done_s.max()))
+    question, span = "the whole session", (float(flow.requests_s[0]), float(flow.read_s.max()))
     stalls: Array = np.empty((0, 2))
     if log is not None:
         ahead_s = log.ahead_s(chosen.requests_s)
@@ -184,7 +184,7 @@ def _read(place: Path, number: int | None) -> _Read:
 
 def _edges(flow: DataEvidence) -> Array:
     """The edges of slices from the first response to the end of the last one."""
-    begin, end = float(flow.requests_s[0]), float(flow.done_s.max())
+    begin, end = float(flow.requests_s[0]), float(flow.read_s.max())
     length = max(SLICE_S, (end - begin) / _MOST_SLICES)
     edges: Array = begin + length * np.arange(int(np.ceil((end - begin) / length)) + 1, dtype=np.float64)
     return edges
