@@ -4,8 +4,8 @@
     python tests/planted_faults.py --seed 1 --captures
 
 A fault is planted only where it costs: the same run without it has to be better by `LEAST_COST`. The first cause of an
-explanation is compared with those that the kind of fault may be named by. The table of what was named is printed. With
-``--captures``, explanations are of captures at the servers.
+explanation is compared with those that the kind of fault may be named by. The table of what was named is printed, and
+how many runs without a fault have a first cause. With ``--captures``, explanations are of captures at the servers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import json
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,6 +35,9 @@ LEAST_STALL_S = 1.0
 
 MOST_DRAWS = 40
 """So often another network is drawn where a fault costs too little."""
+
+HEALTHY = 50
+"""So many runs without a fault are explained."""
 
 
 @dataclass(frozen=True)
@@ -452,11 +455,15 @@ UNSEEN = {"the faster path a backup": "scheduler-or-policy"}
 
 def captured(fault: Fault) -> tuple[CaptureExplanation, frozenset[str]]:
     """Explains the server's capture of a run with a fault; and the causes that the fault may be named by then."""
-    with tempfile.TemporaryDirectory() as folder:
-        simulate(fault.base, seed=fault.seed, set=fault.keys, captures=folder)
-        found = explain_capture(Path(folder) / "server.pcapng")
+    found = _of_capture(fault.base, fault.seed, fault.keys)
     causes = {OF_CAPTURES.get(cause, cause) for cause in fault.causes}
     return found, frozenset(causes | {UNSEEN[fault.kind]} if fault.kind in UNSEEN else causes)
+
+
+def _of_capture(base: Mapping[str, Any], seed: int, keys: Mapping[str, Any]) -> CaptureExplanation:
+    with tempfile.TemporaryDirectory() as folder:
+        simulate(base, seed=seed, set=keys, captures=folder)
+        return explain_capture(Path(folder) / "server.pcapng")
 
 
 def _captures(seed: int, runs: int) -> None:
@@ -465,9 +472,11 @@ def _captures(seed: int, runs: int) -> None:
         faults = [fault for number in range(runs) if (fault := plant(kind, number, seed)) is not None]
         found = [captured(fault) for fault in faults]
         wrong = Counter(one.first_cause or "none" for one, causes in found if one.first_cause not in causes)
-        print(f"{kind:46} {len(found) - wrong.total():>7}  {', '.join(wrong)}")
+        print(f"{kind:46} {len(found) - wrong.total():>7}  {', '.join(wrong)}", flush=True)
         right, every = right + len(found) - wrong.total(), every + len(found)
-    print(f"of {every}: {right}")
+    print(f"of {every}: {right}", flush=True)
+    without = [(number, _of_capture(*healthy(number, seed), {})) for number in range(HEALTHY)]
+    _alarms(seed, [(number, found) for number, found in without if found.first_cause is not None])
 
 
 def campaign(seed: int, *, runs: int = 3) -> Iterator[Named]:
@@ -525,15 +534,21 @@ def _others(seed: int, verbose: bool) -> None:
             fault for fault in threads.map(lambda one: plant_two(one[0], one[1], seed), pairs) if fault is not None
         ]
         two = list(threads.map(lambda fault: named(fault, what_if=False), planted))
-        without = list(threads.map(lambda n: (n, explain(*healthy(n, seed)[:1], seed=healthy(n, seed)[1])), range(50)))
+        without = list(
+            threads.map(lambda n: (n, explain(*healthy(n, seed)[:1], seed=healthy(n, seed)[1])), range(HEALTHY))
+        )
     print(f"two faults: both among the first three in {sum(one.both for one in two)} of {len(two)}")
     for one in two:
         if not one.both:
             print("     ", one.fault.kind)
             if verbose:
                 _describe(one)
-    alarms = [(n, found) for n, found in without if found.first_cause is not None]
-    print(f"without a fault: {len(alarms)} of {len(without)} have a first cause")
+    _alarms(seed, [(number, found) for number, found in without if found.first_cause is not None])
+
+
+def _alarms(seed: int, alarms: Sequence[tuple[int, Explanation | CaptureExplanation]]) -> None:
+    """Prints which runs without a fault have a first cause."""
+    print(f"without a fault: {len(alarms)} of {HEALTHY} have a first cause")
     for number, found in alarms:
         drawn = healthy(number, seed)[0]
         print("     ", drawn["session"][0]["video"]["kind"], drawn["transport"], list(found.causes.items())[:3])

@@ -53,3 +53,24 @@ def test_another_scheduler_counts_half_against_the_cause_that_it_was_tried_for()
     lost = parts(last_bytes=0.3, shared=0.25)
     gains = (("last-bytes", 8.0, True), ("shared", 6.0, False))
     assert verdict.first_cause(lost, tried(*gains)) == "shared"
+
+
+def test_captures_name_a_cause_only_where_it_has_more_than_without_a_fault() -> None:
+    first = verdict.first_of_capture
+    assert first(parts(last_bytes=0.07, slower_or_shared=0.02, application=0.01), 0.0, 0.0) is None
+    assert first(parts(last_bytes=0.09, application=0.021), 0.0, 0.0) == "last-bytes"
+    # Many short responses have last bytes and short pauses without a fault.
+    assert first(parts(last_bytes=0.19, idle_decay=0.03), 0.05, 0.0) is None
+    assert first(parts(last_bytes=0.19, idle_decay=0.06), 0.05, 0.0) == "idle-decay"
+    assert first(parts(link_down=0.05, loss_outage=0.1, loss_random=0.12), 0.0, 0.0) == "link-down"
+
+
+def test_requests_that_take_long_are_named_although_a_capture_has_no_part_for_them() -> None:
+    assert verdict.first_of_capture(parts(last_bytes=0.5), 0.24, 0.0) == "last-bytes"
+    assert verdict.first_of_capture(parts(last_bytes=0.5), 0.5, 0.0) == "request"
+    assert verdict.first_of_capture([], 0.24, 0.0) is None
+
+
+def test_a_receive_window_that_is_always_full_hides_what_paths_could_carry() -> None:
+    assert verdict.first_of_capture(parts(receive_window=0.004), 0.0, 0.4) is None
+    assert verdict.first_of_capture(parts(receive_window=0.004), 0.0, 0.9) == "receive-window"

@@ -81,8 +81,8 @@ class Spent:
 
 def account(
     paths: Sequence[PathEvidence], flow: DataEvidence, edges: Array, span: tuple[float, float]
-) -> tuple[float, list[Spent]]:
-    """How long a response was due, and what the time of each path went to meanwhile.
+) -> tuple[float, float, list[Spent]]:
+    """How long a response was due, how long the receive window was full, and what each path's time went to meanwhile.
 
     Args:
         paths: The paths of a session.
@@ -99,7 +99,8 @@ def account(
     for place, each in enumerate(accounts):
         causes, by = _unblocked(place, accounts, labels, buffered)
         found += each.spent(causes, by, [path.name for path in paths], span)
-    return max(each.due_s(span) for each in accounts), found
+    due_s, full_s = (max(values) for values in zip(*(each.due_s(span) for each in accounts), strict=True))
+    return due_s, full_s, found
 
 
 def _stops_alike(accounts: Sequence[PathAccount], flow: DataEvidence, shortest_s: float) -> bool:
@@ -168,9 +169,10 @@ class PathAccount:
         counted: Mask = self.is_due & (self.at >= span[0]) & (self.at < span[1])
         return counted
 
-    def due_s(self, span: tuple[float, float]) -> float:
-        """How long a response was due in a time."""
-        return float(self._counted(span).sum()) * self.length
+    def due_s(self, span: tuple[float, float]) -> tuple[float, float]:
+        """How long a response was due in a time, and how long of this the receive window was full."""
+        counted = self._counted(span)
+        return float(counted.sum()) * self.length, float((counted & self._window_full).sum()) * self.length
 
     def labels(self) -> Integers:
         """The cause of each slice, should the path be idle in it: its place in `_CAUSES`."""
@@ -226,7 +228,7 @@ class PathAccount:
             ("link-down", self._outages),
             ("slower-or-shared", self._is_queued()),
             ("loss-outage", self._repairing("loss-outage")),
-            ("receive-window", self._window_full() | self.is_unread),
+            ("receive-window", self._window_full | self.is_unread),
             ("application", self._unwritten()),
             ("last-bytes", ~self.unsent & ~repairing),
             ("backup", unused & self._is_backup()),
@@ -337,12 +339,14 @@ class PathAccount:
         sent, acknowledged = self._at(self.flow.sent, 0.0), self._at(self.flow.acknowledged, 0.0)
         return self.unsent & (acknowledged >= sent)
 
+    @cached_property
     def _window_full(self) -> Mask:
         """The peer took no further segment."""
         if not len(self.flow.window_ends):
             return np.zeros(len(self.at), np.bool_)
         first = float(self.flow.window_ends[0, 1])
-        return self._at(self.flow.window_ends, first) - self._at(self.flow.sent, 0.0) < SEGMENT_BYTES
+        full: Mask = self._at(self.flow.window_ends, first) - self._at(self.flow.sent, 0.0) < SEGMENT_BYTES
+        return full
 
     @cached_property
     def is_buffer_limited(self) -> bool:

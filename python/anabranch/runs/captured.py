@@ -21,8 +21,9 @@ from anabranch.results.connections import Session
 from anabranch.results.evidence import DataEvidence, PathEvidence
 from anabranch.results.playerlog import PlayerLog
 from anabranch.results.recording import Array
+from anabranch.runs import verdict
 from anabranch.runs.captureaccount import SLICE_S, Spent, account
-from anabranch.runs.parts import Part, by_cause, of_outages
+from anabranch.runs.parts import Part, by_cause
 
 _MOST_SLICES = 500_000
 
@@ -41,6 +42,8 @@ class CaptureExplanation:
             the buffer was fullest after the stall before.
         end_s: When the last one had arrived, or the stall ended.
         due_s: How long a response was due in it.
+        request_s: What requests took beside it at least: each a round trip of the fastest path.
+        window_full_s: How long of `due_s` the receive window was full.
         possible_bits: What the paths at their best would have carried meanwhile.
         useful_share: The share of it that was new payload.
         parts: All else, the largest part first. A path is named by the address of the end that receives, or by both
@@ -57,6 +60,8 @@ class CaptureExplanation:
     begin_s: float
     end_s: float
     due_s: float
+    request_s: float
+    window_full_s: float
     possible_bits: float
     useful_share: float
     parts: tuple[Part, ...]
@@ -70,9 +75,13 @@ class CaptureExplanation:
 
     @property
     def first_cause(self) -> str | None:
-        """The cause to look at first, if there is one: the largest. What an outage loses belongs to the outage."""
-        shares = by_cause(of_outages(self.parts))
-        return max(shares, key=lambda cause: shares[cause], default=None)
+        """The cause to look at first, if one has more than in runs without a fault: the largest of these.
+
+        It is ``request``, which has no part, where requests take long. What an outage loses belongs to the outage.
+        """
+        requests = self.request_s / (self.request_s + self.due_s) if self.request_s else 0.0
+        window_full = self.window_full_s / self.due_s if self.due_s else 0.0
+        return verdict.first_of_capture(self.parts, requests, window_full)
 
     def as_dict(self) -> dict[str, Any]:
         """The same for JSON."""
@@ -113,7 +122,7 @@ def explain_capture(
         stalls = log.stalls_s + (ahead_s or 0.0)
         if stall is not None:
             question, span = f"stall {stall}", _within(log, stall, ahead_s or 0.0, span)
-    due, spent = account(paths, flow, _edges(flow), span)
+    due, full, spent = account(paths, flow, _edges(flow), span)
     bits = _bits(paths, spent)
     possible = sum(bits.values())
     parts = [Part(*key, value, value / possible if possible else 0.0) for key, value in bits.items()]
@@ -127,6 +136,8 @@ def explain_capture(
         begin_s=span[0],
         end_s=span[1],
         due_s=due,
+        request_s=_requests_s(flow, paths, span),
+        window_full_s=full,
         possible_bits=possible,
         useful_share=sum(part.share for part in parts if part.cause == linktime.USEFUL),
         parts=tuple(part for part in parts if part.cause != linktime.USEFUL and part.share > 0.0),
@@ -188,6 +199,12 @@ def _edges(flow: DataEvidence) -> Array:
     length = max(SLICE_S, (end - begin) / _MOST_SLICES)
     edges: Array = begin + length * np.arange(int(np.ceil((end - begin) / length)) + 1, dtype=np.float64)
     return edges
+
+
+def _requests_s(flow: DataEvidence, paths: Sequence[PathEvidence], span: tuple[float, float]) -> float:
+    """A round trip of the fastest path for each request in a time."""
+    requests = np.count_nonzero((flow.requests_s >= span[0]) & (flow.requests_s < span[1]))
+    return int(requests) * min((path.rtt_s for path in paths if path.rtt_s), default=0.0)
 
 
 def _within(log: PlayerLog, stall: int, ahead_s: float, whole: tuple[float, float]) -> tuple[float, float]:

@@ -44,6 +44,30 @@ _OF_REPLACEMENTS = 0.5
 """What another scheduler or control returns counts as so much of it for the cause that it was tried against."""
 
 
+_OF_CAPTURES = {
+    "last-bytes": (0.08, 4.0),
+    "idle-decay": (0.02, 0.5),
+    **dict.fromkeys(
+        ("slower-or-shared", "scheduler-or-policy", "loss-queue", "start-up", "window", "not-joined", "send-buffer"),
+        (0.03, 0.75),
+    ),
+}
+"""Causes that captures of runs without a fault have, too. Such a cause matters from the first number on in one long
+download, and from so many times the round trips of requests more where these are many.
+
+Last bytes wait for the slowest path and its queue, which takes several round trips of the fastest one. A window that
+decays by half in a short pause is as large as before after a round trip, of which half is lost.
+"""
+
+_MOST_OF_CAPTURES = 0.25
+"""From this share on, any cause of a capture matters."""
+
+_MOSTLY_FULL = 0.5
+"""A receive window that is full for this part of the time matters whatever its share: no path shows its rate then."""
+
+_REQUEST, _RECEIVE_WINDOW = "request", "receive-window"
+
+
 def matters(cause: str, causes: Mapping[str, float]) -> bool:
     """Whether a cause has more of what was possible than it has in runs without a fault.
 
@@ -87,3 +111,22 @@ def first_cause(parts: Sequence[Part], what_if: WhatIf | None) -> str | None:
         for cause, gain in gains.items() if most > 0.0 else ():
             scores[cause] = scores.get(cause, 0.0) + gain / most
     return max((cause for cause in scores if cause in large), key=lambda cause: scores[cause], default=None)
+
+
+def first_of_capture(parts: Sequence[Part], requests: float, window_full: float) -> str | None:
+    """The cause of a capture to look at first: the largest that matters; none if none does.
+
+    Args:
+        parts: What was lost.
+        requests: The round trips of requests, as a part of the time of these and of the responses.
+        window_full: For which part of the time of responses the receive window was full.
+    """
+    shares = {cause: share * (1.0 - requests) for cause, share in by_cause(of_outages(parts)).items()}
+    shares[_REQUEST] = requests
+    large = []
+    for cause, share in shares.items():
+        least, per_request = _OF_CAPTURES.get(cause, (_LEAST_OF_OTHERS, 0.0))
+        usual = _MOST_OF_CAPTURES if cause == _REQUEST else min(least + per_request * requests, _MOST_OF_CAPTURES)
+        if share >= usual or (cause == _RECEIVE_WINDOW and window_full >= _MOSTLY_FULL):
+            large.append(cause)
+    return max(large, key=lambda cause: shares[cause], default=None)

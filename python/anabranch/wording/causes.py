@@ -33,6 +33,7 @@ CAUSES = {
 """What each cause says, by its key. ``useful`` is none."""
 
 OF_CAPTURES = {
+    "request": "their round trips took much of the time",
     "application": "everything sent had arrived, and the application had written nothing more",
     "link-down": "nothing arrived on it for long",
     "slower-or-shared": "it was slower than at its best: a lower rate, or packets of other connections",
