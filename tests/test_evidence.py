@@ -12,6 +12,7 @@ from anabranch.results import evidence
 from anabranch.results.capture import MOST_BLOCKS, Packets
 from anabranch.results.connections import Session, Stream
 from anabranch.results.evidence import DataEvidence, PathEvidence
+from anabranch.runs.captureaccount import account
 
 SEGMENT = 1000
 
@@ -200,3 +201,49 @@ def test_an_acknowledgment_that_was_overtaken_does_not_move_the_end_of_the_windo
     found = data(*packets(*rows, multipath=True))
     assert found.acknowledged[:, 1].tolist() == [2 * SEGMENT, 2 * SEGMENT]
     assert found.window_ends[:, 1].tolist() == [4 * SEGMENT, 4 * SEGMENT]
+
+
+# --- Windows of the sender ------------------------------------------------------------------------------------------
+
+
+def rounds(begin_s: float, first: int, sizes: Sequence[int]) -> list[Row]:
+    """A response in round trips of 100 ms with so many segments each, over a path that carries one per millisecond."""
+    rows = [row(begin_s, payload=100, sequence=first, acknowledged=first * SEGMENT, window=10 * BUFFER)]
+    for trip, size in enumerate(sizes):
+        for number in range(size):
+            time = begin_s + 0.1 * trip + 0.001 * (number + 1)
+            rows.append(row(time, sent=True, sequence=first * SEGMENT, payload=SEGMENT))
+            first += 1
+            rows.append(row(time + 0.1, acknowledged=first * SEGMENT, window=10 * BUFFER))
+    return sorted(rows, key=lambda each: each.time_s)
+
+
+def decayed_s(*rows: Row) -> float:
+    """How long the window was small because it had decayed."""
+    found, session = packets(*rows)
+    paths = evidence.of_paths(found, session)
+    flow = evidence.of_data(found, session, paths)
+    span = (float(flow.requests_s[0]), float(flow.done_s[-1]))
+    _, _, spent = account(paths, flow, np.arange(span[0], span[1], 0.01), span)
+    return sum(each.seconds for each in spent if each.cause == "idle-decay")
+
+
+GROWS = (10, 20, 40, 80, 100, 100, 100)
+
+
+def test_a_window_has_decayed_that_begins_small_after_a_pause_with_nothing_on_its_way() -> None:
+    first, full = rounds(1.0, 0, GROWS), (100, 100, 100)
+    # What four round trips lack to 100 segments.
+    assert decayed_s(*first, *rounds(4.0, sum(GROWS), GROWS)) == pytest.approx(0.25, abs=0.05)
+    assert decayed_s(*first, *rounds(4.0, sum(GROWS), full)) == pytest.approx(0.0, abs=0.02)
+    # The pause is shorter than a timeout.
+    assert decayed_s(*first, *rounds(1.9, sum(GROWS), GROWS)) == pytest.approx(0.0, abs=0.02)
+
+
+def test_a_window_does_not_decay_while_something_is_on_its_way() -> None:
+    *first, last = rounds(1.0, 0, GROWS)
+    request, *rest = rounds(4.0, sum(GROWS), GROWS)
+    # All but the last segment had arrived.
+    request.values["acknowledged"] -= SEGMENT
+    late = last._replace(time_s=4.0015)
+    assert decayed_s(*first, request, rest[0], late, *rest[1:]) == pytest.approx(0.0, abs=0.02)

@@ -39,7 +39,7 @@ _DEEP_S = 0.005
 """A round trip that is longer by less than this shows no queue that keeps a path busy."""
 
 _IDLE_S = 0.2
-"""Linux's shortest retransmission timeout: after this and a round trip without data, windows may have decayed."""
+"""By so much is Linux's retransmission timeout longer than a round trip: after a longer pause, windows decay."""
 
 _GROWTH = 1.5
 """In slow start windows grow by half or more in a round trip: less than this over two of them is no slow start."""
@@ -416,9 +416,12 @@ class PathAccount:
 
     @cached_property
     def _pauses(self) -> list[tuple[float, float]]:
-        """Between which segments the path sent nothing for so long that windows decay."""
-        sent = self.path.sent_s
-        pauses = np.flatnonzero(np.diff(sent) > _IDLE_S + self.path.rtt_s)
+        """Between which segments nothing was sent for longer than a timeout, and nothing was on its way in the end.
+
+        Then windows decay (RFC 2861).
+        """
+        sent, left = self.path.sent_s, np.maximum.accumulate(self.path.left_s)
+        pauses = np.flatnonzero((np.diff(sent) > _IDLE_S + self.path.usual_rtt_s) & (left[:-1] <= sent[1:]))
         return [(float(sent[at]), float(sent[at + 1])) for at in pauses.tolist()]
 
     def _decayed(self) -> Mask:
