@@ -39,7 +39,7 @@ pub use priority::run_before_others;
 pub use script::{Script, Step, When};
 pub use server::{
     Application, ConnectionId, Counters, Finish, Gauges, Limits, Opened, Orphan, Outgoing, PathCounters, Progress,
-    Reply, Server,
+    QueueingDelays, Reply, Server,
 };
 pub use tap::{End, Tap};
 pub use tun::{Offload, Tun};

@@ -1,6 +1,7 @@
 //! The pacing of responses for the server: its calls, passed on to the policies of `media`.
 
 use anabranch_events::PacingCounts;
+use anabranch_live::QueueingDelays;
 use anabranch_live::serve::{BegunResponse, Caps, ResponsePacer, ServedMpd};
 use anabranch_media::cmcd::Cmcd;
 use anabranch_media::pacing::{FilePacer, FileResponse, Presentation, create};
@@ -51,8 +52,16 @@ impl ResponsePacer for Paced {
         self.pacer().open(client)
     }
 
-    fn progress(&self, now: Instant, connection: usize, acked: u64, begun: Vec<BegunResponse>) -> Caps {
+    fn progress(
+        &self,
+        now: Instant,
+        connection: usize,
+        acked: u64,
+        delays: &QueueingDelays,
+        begun: Vec<BegunResponse>,
+    ) -> Caps {
         let mut pacer = self.pacer();
+        pacer.note_delays(now, connection, delays.iter().flatten().copied());
         let responses = begun.into_iter().map(|BegunResponse { path, query, cmcd, begin, bytes }| {
             let cmcd = Cmcd::of(query.as_deref(), cmcd.iter().map(String::as_str));
             FileResponse { path, cmcd, begin, bytes }

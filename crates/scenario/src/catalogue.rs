@@ -50,6 +50,7 @@ pub const SCENARIOS: &[Shipped] = shipped![
     "viewers/four",
     "viewers/eight",
     "viewers/unlike",
+    "viewers/apart",
     "viewers/metered",
     "viewers/beside-tcp",
     "mptcp-plus/ratio-0.49",

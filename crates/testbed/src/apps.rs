@@ -176,8 +176,7 @@ impl Application for Counted {
             http.on_readable(&mut side);
         }
         side.reply.leave = progress.closed;
-        let over = progress.ended || progress.closed;
-        let follow = |paced: &mut Paced| paced.follow(progress.now, progress.acked, over, http);
+        let follow = |paced: &mut Paced| paced.follow(&progress, http);
         (side.reply.pace_cap, side.reply.buffered_until) = paced.as_mut().map_or((None, None), follow);
         side.reply
     }

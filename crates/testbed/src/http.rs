@@ -173,7 +173,7 @@ impl Application for Web {
         self.answer();
         let finish = self.closing || progress.ended;
         let begun = std::mem::take(&mut self.begun);
-        let advance = |paced: &mut Paced| paced.advance(progress.now, progress.acked, begun);
+        let advance = |paced: &mut Paced| paced.advance(&progress, begun);
         let (pace_cap, buffered_until) = self.paced.as_mut().map_or((None, None), advance);
         let bytes = self.written - before;
         Reply { bytes, finish, leave: progress.closed, pace_cap, buffered_until, ..Reply::default() }

@@ -156,19 +156,21 @@ pub(crate) struct Paced {
 
 impl Paced {
     /// The server of one of our players has read what there is.
-    pub fn follow(&mut self, now: Instant, acked: u64, over: bool, http: &mut HttpServer) -> Guidance {
-        self.now = now;
-        let progress = Progress { acked, written: http.written(), over };
+    pub fn follow(&mut self, at: &anabranch_live::Progress, http: &mut HttpServer) -> Guidance {
+        self.now = at.now;
+        let progress = Progress { acked: at.acked, written: http.written(), over: at.ended || at.closed };
         let pacer = &mut self.pacing.lock().pacer;
-        pacer.progress(now, self.connection, progress, std::iter::from_fn(|| http.next_answer()));
+        pacer.note_delays(at.now, self.connection, at.delays.iter().flatten().copied());
+        pacer.progress(at.now, self.connection, progress, std::iter::from_fn(|| http.next_answer()));
         (pacer.cap(self.connection), pacer.buffered_until(self.connection))
     }
 
     /// The server of a program has begun these responses.
-    pub fn advance(&mut self, now: Instant, acked: u64, begun: Vec<FileResponse>) -> Guidance {
-        self.now = now;
+    pub fn advance(&mut self, at: &anabranch_live::Progress, begun: Vec<FileResponse>) -> Guidance {
+        self.now = at.now;
         let pacer = &mut self.pacing.lock().pacer;
-        pacer.advance(now, self.connection, acked, begun.into_iter());
+        pacer.note_delays(at.now, self.connection, at.delays.iter().flatten().copied());
+        pacer.advance(at.now, self.connection, at.acked, begun.into_iter());
         (pacer.cap(self.connection), pacer.buffered_until(self.connection))
     }
 }

@@ -6,6 +6,7 @@
 use super::channel::{Ready, lock};
 use super::loop_waker::LoopWaker;
 use crate::ConnectionId;
+use crate::server::QueueingDelays;
 use anabranch_events::PacingCounts;
 use anabranch_units::{Bandwidth, Instant};
 use hyper::HeaderMap;
@@ -36,8 +37,16 @@ pub trait ResponsePacer: Debug + Send + Sync {
     /// A client has connected.
     fn open(&self, client: IpAddr) -> usize;
 
-    /// The client has acknowledged so many bytes of the connection's stream, and these responses have begun since the last call.
-    fn progress(&self, now: Instant, connection: usize, acked: u64, begun: Vec<BegunResponse>) -> Caps;
+    /// The client has acknowledged so many bytes of the connection's stream, its packets wait so long in queues, and these responses have
+    /// begun since the last call.
+    fn progress(
+        &self,
+        now: Instant,
+        connection: usize,
+        acked: u64,
+        delays: &QueueingDelays,
+        begun: Vec<BegunResponse>,
+    ) -> Caps;
 
     /// The connection is closed. Returns the connections whose caps are others now.
     fn close(&self, now: Instant, connection: usize) -> Vec<usize>;
@@ -149,9 +158,14 @@ pub(super) struct PacedLoop {
 
 impl PacedLoop {
     /// The connection has progressed; returns the cap of its rate, and when its viewer's buffer will be empty.
-    pub(super) fn follow(&mut self, now: Instant, acked: u64) -> (Option<Bandwidth>, Option<Instant>) {
+    pub(super) fn follow(
+        &mut self,
+        now: Instant,
+        acked: u64,
+        delays: &QueueingDelays,
+    ) -> (Option<Bandwidth>, Option<Instant>) {
         self.now = now;
-        let caps = self.pacing.pacer.progress(now, self.number, acked, self.announcements.take());
+        let caps = self.pacing.pacer.progress(now, self.number, acked, delays, self.announcements.take());
         self.pacing.wake(&caps.changed, self.number);
         (caps.own, caps.buffered_until)
     }
@@ -242,7 +256,14 @@ mod tests {
             number
         }
 
-        fn progress(&self, _: Instant, connection: usize, acked: u64, begun: Vec<BegunResponse>) -> Caps {
+        fn progress(
+            &self,
+            _: Instant,
+            connection: usize,
+            acked: u64,
+            _: &QueueingDelays,
+            begun: Vec<BegunResponse>,
+        ) -> Caps {
             self.note(format!("progress {connection} {acked} {}", begun.len()));
             let own = Some(Bandwidth::from_mbps(connection as u64));
             Caps { own, buffered_until: Some(Instant::ZERO), changed: vec![0, 1, 2] }
@@ -273,10 +294,13 @@ mod tests {
         let (mut second, announcements) = pacing.open(id(71), client);
         let mut woken = Vec::new();
         announcements.announce(response());
-        assert_eq!(second.follow(Instant::ZERO, 5), (Some(Bandwidth::from_mbps(1)), Some(Instant::ZERO)));
+        assert_eq!(
+            second.follow(Instant::ZERO, 5, &QueueingDelays::default()),
+            (Some(Bandwidth::from_mbps(1)), Some(Instant::ZERO))
+        );
         ready.take(&mut woken);
         assert_eq!(take(&mut woken), [id(70)], "neither itself nor one that does not exist");
-        second.follow(Instant::ZERO, 6);
+        second.follow(Instant::ZERO, 6, &QueueingDelays::default());
         ready.take(&mut woken);
         woken.clear();
         drop(first);

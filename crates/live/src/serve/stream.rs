@@ -95,9 +95,10 @@ impl Application for StreamApplication {
     }
 
     fn poll(&mut self, progress: Progress) -> Reply {
-        let Progress { now, acked, unread, ended, closed, subflows, .. } = progress;
+        let Progress { now, acked, unread, ended, closed, subflows, ref delays, .. } = progress;
         self.stats.progress(acked, subflows);
-        let (pace_cap, buffered_until) = self.paced.as_mut().map_or((None, None), |paced| paced.follow(now, acked));
+        let follow = |paced: &mut PacedLoop| paced.follow(now, acked, delays);
+        let (pace_cap, buffered_until) = self.paced.as_mut().map_or((None, None), follow);
         self.stats.paced(pace_cap);
         let request = self.end.poll(Report { acked, unread, ended, closed });
         let abort = request.abandoned && !request.finished;

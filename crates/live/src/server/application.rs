@@ -1,7 +1,7 @@
 //! The application of a connection.
 
 use anabranch_events::{Log, TransportEvent};
-use anabranch_units::{Bandwidth, Instant};
+use anabranch_units::{Bandwidth, Duration, Instant, SubflowId};
 use std::net::{IpAddr, SocketAddr};
 
 /// Identifies a connection of a server. Ids are never used again.
@@ -47,7 +47,14 @@ pub struct Progress {
     pub closed: bool,
     /// Subflows whose handshake is complete and that have not ended.
     pub subflows: usize,
+    /// How long packets wait in queues.
+    pub delays: QueueingDelays,
 }
+
+/// The queueing delay of each subflow with data in flight, up to four of them ([`Connection::queueing_delays`]).
+///
+/// [`Connection::queueing_delays`]: anabranch_stack::Connection::queueing_delays
+pub type QueueingDelays = [Option<(SubflowId, Duration)>; 4];
 
 /// Requests of a connection's application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@ mod slot;
 mod time_wait;
 mod train;
 
-pub use application::{Application, ConnectionId, Opened, Progress, Reply};
+pub use application::{Application, ConnectionId, Opened, Progress, QueueingDelays, Reply};
 pub use counters::{Counters, Gauges, PathCounters};
 pub use limits::Limits;
 pub use orphans::Orphan;

@@ -3,7 +3,7 @@
 use super::receive_pool::ReceivePool;
 use super::time_wait::FinalNumbers;
 use super::train::{Mappings, TURN, Train, is_before};
-use super::{Application, Finish, FlowKey, Limits, Outgoing, Parts, PathCounters, Progress};
+use super::{Application, Finish, FlowKey, Limits, Outgoing, Parts, PathCounters, Progress, QueueingDelays};
 use crate::buffer::ReceiveBuffer;
 use crate::tun::Offload;
 use anabranch_segment::{Flags, Segment};
@@ -184,6 +184,8 @@ impl<A: Application> Slot<A> {
         if acked > self.taken.0 || acked >= self.written {
             self.taken = (acked, now);
         }
+        let mut delays = QueueingDelays::default();
+        delays.iter_mut().zip(connection.queueing_delays()).for_each(|(place, delay)| *place = Some(delay));
         let progress = Progress {
             now,
             acked,
@@ -193,6 +195,7 @@ impl<A: Application> Slot<A> {
             // Data that arrived before the end can still be read.
             closed: closed && connection.readable() == 0,
             subflows: connection.views().iter().filter(|view| view.established).count(),
+            delays,
         };
         let reply = application.poll(progress);
         if reply.leave && self.left_at.is_none() {

@@ -41,6 +41,13 @@ impl Capacity {
         (self.measured_at, self.delivered) = (now, delivered);
     }
 
+    /// From here on it is that of other viewers, who have acknowledged so many bytes together. Until there is a sample of them, the estimate
+    /// is that of those before.
+    pub fn rebase(&mut self, now: Instant, delivered: u64) {
+        self.sample = (0.0, 0.0);
+        (self.measured_at, self.delivered) = (now, delivered);
+    }
+
     /// Paces of the responses that are being sent, in sum, from here on, bit/s; infinite if one is not paced.
     pub fn note_claims(&mut self, bps: f64) {
         self.filled = bps > ABOVE * self.bps;

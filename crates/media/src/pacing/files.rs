@@ -9,7 +9,7 @@ use crate::cmcd::{Cmcd, ObjectType, StreamingFormat};
 use crate::content::DashVideo;
 use crate::http::{Answer, MediaSegment};
 use anabranch_events::PacingCounts;
-use anabranch_units::{Bandwidth, Instant};
+use anabranch_units::{Bandwidth, Duration, Instant, SubflowId};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -116,6 +116,18 @@ impl FilePacer {
         }
         self.clients[connection] = Client { address, cap: None };
         connection
+    }
+
+    /// How long packets of a connection's subflows wait in queues: see [`Pacer::note_delays`].
+    pub fn note_delays(
+        &mut self,
+        now: Instant,
+        connection: usize,
+        delays: impl Iterator<Item = (SubflowId, Duration)>,
+    ) {
+        if self.pacer.wants_delays(now, connection) {
+            self.changes |= self.pacer.note_delays(now, connection, delays);
+        }
     }
 
     /// A client has acknowledged so many bytes of its connection's stream, and these responses have begun since the last call.

@@ -20,9 +20,12 @@
 //! - two viewers change levels every `turn_s` if their mean bitrates, which forget within `memory_s`, differ by more than a twentieth.
 //!
 //! The lowest level rises first, and the highest falls first; among equals the mean bitrates decide. One level changes at a time, and the next
-//! one after `settle_s`. Who comes or leaves, or a C that is another by a fifth, has all levels allotted again: as equal as C allows. Nothing is paced for a viewer who is alone, whose buffer is below `start_s`, or whose MPD the server does not know.
+//! one after `settle_s`. Who comes or leaves, or a C that is another by a fifth, has all levels allotted again: as equal as C allows. Nothing
+//! is paced for a viewer who is alone, whose buffer is below `start_s`, or whose MPD the server does not know.
 //!
-//! Ours. It takes all viewers of a server for sharing one bottleneck.
+//! All of this holds within a group of viewers who share a bottleneck ([`Viewer::group`]); each group has a C of its own.
+//!
+//! Ours.
 
 use super::capacity::Capacity;
 use super::{Entry, Moment, Response, ResponsePacing, Viewer};
@@ -101,19 +104,29 @@ struct Levels {
     memory_s: f64,
     start_s: f64,
     members: Vec<Member>,
+    /// By number of the group.
+    pools: Vec<Pool>,
+    /// The group that is decided about.
+    group: usize,
+    forgot_at: Instant,
+}
+
+/// What the viewers of a group share.
+#[derive(Debug, Default)]
+struct Pool {
     capacity: Capacity,
     /// The capacity when levels were allotted last, bit/s.
     allotted: f64,
     /// When a level changed last, and when two viewers last took each other's.
     changed_at: Instant,
     turned_at: Instant,
-    forgot_at: Instant,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Member {
     /// The viewer asked for media, and the connection is open.
     present: bool,
+    group: usize,
     level: usize,
     /// The buffer's level when the player waited before it asked, in seconds: what it keeps when nothing is wrong.
     full_s: Option<f64>,
@@ -135,7 +148,12 @@ struct Forecast {
 impl ResponsePacing for Levels {
     fn decide(&mut self, now: Instant, viewers: &mut [Viewer], moment: &Moment) {
         self.members.resize(viewers.len(), Member::default());
-        self.capacity.measure(now, viewers.iter().map(|viewer| viewer.delivered).sum());
+        self.pools.resize_with(viewers.len(), Pool::default);
+        self.regroup(now, viewers);
+        let Some(at) = moment.viewer() else { return };
+        self.group = viewers[at].group;
+        let delivered = self.delivered(viewers);
+        self.pool().capacity.measure(now, delivered);
         self.forget(now, viewers);
         match *moment {
             Moment::Requested(at) => self.on_request(now, viewers, at),
@@ -144,17 +162,56 @@ impl ResponsePacing for Levels {
                 self.members[at].present = false;
                 self.allot(now, viewers);
             }
+            Moment::Grouped => {}
         }
-        let (before, capacity) = (self.allotted, self.capacity.bps());
+        let (before, capacity) = (self.pool().allotted, self.capacity());
         if capacity > OTHER * before || capacity < before / OTHER {
             self.allot(now, viewers);
         }
         self.adjust(now, viewers);
         self.set_paces(now, viewers);
     }
+
+    fn groups(&self) -> bool {
+        true
+    }
 }
 
 impl Levels {
+    fn pool(&mut self) -> &mut Pool {
+        &mut self.pools[self.group]
+    }
+
+    /// The capacity of the group, bit/s; zero as long as it is not known.
+    fn capacity(&self) -> f64 {
+        self.pools[self.group].capacity.bps()
+    }
+
+    /// Bytes that all viewers of the group have acknowledged.
+    fn delivered(&self, viewers: &[Viewer]) -> u64 {
+        viewers.iter().filter(|viewer| viewer.group == self.group).map(|viewer| viewer.delivered).sum()
+    }
+
+    /// Takes over who is in which group. The levels of a group with other members are allotted again.
+    fn regroup(&mut self, now: Instant, viewers: &mut [Viewer]) {
+        let mut others = Vec::new();
+        for (member, viewer) in self.members.iter_mut().zip(viewers.iter()) {
+            if member.group != viewer.group {
+                others.extend([member.group, viewer.group]);
+                member.group = viewer.group;
+            }
+        }
+        others.sort_unstable();
+        others.dedup();
+        for group in others {
+            self.group = group;
+            let delivered = self.delivered(viewers);
+            self.pool().capacity.rebase(now, delivered);
+            self.allot(now, viewers);
+            self.set_paces(now, viewers);
+        }
+    }
+
     /// Old requests count less in the mean bitrates.
     fn forget(&mut self, now: Instant, viewers: &mut [Viewer]) {
         let passed = now.since(self.forgot_at).as_secs_f64();
@@ -175,7 +232,7 @@ impl Levels {
         let Some(response) = viewers[at].current() else { return };
         let joins = !self.members[at].present && viewers[at].representations() > 0;
         if joins {
-            self.members[at] = Member { present: true, ..Member::default() };
+            self.members[at] = Member { present: true, group: self.group, ..Member::default() };
         }
         let member = &mut self.members[at];
         member.asked = response.segment.representation as usize;
@@ -188,9 +245,9 @@ impl Levels {
         }
     }
 
-    /// Positions of the viewers who are present.
+    /// Positions of the viewers of the group who are present.
     fn present(&self) -> impl Iterator<Item = usize> {
-        (0..self.members.len()).filter(|&at| self.members[at].present)
+        (0..self.members.len()).filter(|&at| self.members[at].present && self.members[at].group == self.group)
     }
 
     /// By level, and among equals by mean bitrate.
@@ -207,10 +264,11 @@ impl Levels {
 
     /// Levels as equal as the capacity allows.
     fn allot(&mut self, now: Instant, viewers: &[Viewer]) {
-        (self.changed_at, self.allotted) = (now, self.capacity.bps());
-        self.members.iter_mut().for_each(|member| member.level = 0);
+        let (capacity, group) = (self.capacity(), self.group);
+        (self.pool().changed_at, self.pool().allotted) = (now, capacity);
+        self.members.iter_mut().filter(|member| member.group == group).for_each(|member| member.level = 0);
         let bitrate = |at: usize, level: usize| viewers[at].bitrate(level);
-        let mut left = self.capacity.bps() - self.present().map(|at| bitrate(at, 0)).sum::<f64>();
+        let mut left = capacity - self.present().map(|at| bitrate(at, 0)).sum::<f64>();
         while let Some(at) = self.lowest(viewers) {
             let level = self.members[at].level;
             left -= bitrate(at, level + 1) - bitrate(at, level);
@@ -223,18 +281,18 @@ impl Levels {
 
     /// At most one change of the levels, or of two that are exchanged.
     fn adjust(&mut self, now: Instant, viewers: &[Viewer]) {
-        let unknown = self.capacity.bps() <= 0.0 || self.present().count() < 2;
-        if unknown || now.since(self.changed_at) < self.settle {
+        let unknown = self.capacity() <= 0.0 || self.present().count() < 2;
+        if unknown || now.since(self.pool().changed_at) < self.settle {
             return;
         }
         let forecast = self.forecast(now, viewers, None);
         let changes = if forecast.buffer < self.low && forecast.load > self.room {
             self.lower(viewers)
         } else {
-            self.raise(now, viewers) || (now.since(self.turned_at) >= self.turn && self.take_turns(now, viewers))
+            self.raise(now, viewers) || (now.since(self.pool().turned_at) >= self.turn && self.take_turns(now, viewers))
         };
         if changes {
-            self.changed_at = now;
+            self.pool().changed_at = now;
         }
     }
 
@@ -263,7 +321,7 @@ impl Levels {
         }
         self.members[low].level = higher.min(viewers[low].representations() - 1);
         self.members[high].level = lower.min(viewers[high].representations() - 1);
-        self.turned_at = now;
+        self.pool().turned_at = now;
         true
     }
 
@@ -286,7 +344,7 @@ impl Levels {
         };
         let buffered_s: f64 = self.present().map(buffer_of).sum();
         let bitrates: f64 = self.present().map(|at| viewers[at].bitrate(level(at))).sum();
-        let carried = self.capacity.bps() * STEP.as_secs_f64();
+        let carried = self.capacity() * STEP.as_secs_f64();
         // Bits that are missing, and would be if the buffers were full; no more arrives than fills them.
         let empty = (full_s - buffered_s) / count * bitrates;
         let (mut missing, mut worst, mut needed, mut steps) = (0.0_f64, 0.0_f64, 0.0, 0.0);
@@ -305,11 +363,11 @@ impl Levels {
     }
 
     fn set_paces(&mut self, now: Instant, viewers: &mut [Viewer]) {
-        let free = self.present().count() < 2 || self.capacity.bps() <= 0.0;
+        let free = self.present().count() < 2 || self.capacity() <= 0.0;
         let claims: Vec<Option<f64>> = (0..viewers.len())
             .map(|at| {
                 let (member, buffer_s) = (&self.members[at], viewers[at].buffer(now).as_secs_f64());
-                let paced = !free && member.present && buffer_s >= self.start_s;
+                let paced = !free && member.present && member.group == self.group && buffer_s >= self.start_s;
                 paced.then(|| self.claim(member, &viewers[at], buffer_s))
             })
             .collect();
@@ -318,10 +376,10 @@ impl Levels {
         let claimed: f64 = sending.iter().flatten().sum();
         let paced = sending.iter().flatten().count();
         // Who is not paced takes an equal share.
-        let share = PROBE * self.capacity.bps() * paced as f64 / sending.len().max(1) as f64;
+        let share = PROBE * self.capacity() * paced as f64 / sending.len().max(1) as f64;
         let scale = if claimed > share { share / claimed } else { 1.0 };
-        self.capacity.note_claims(if paced < sending.len() { f64::INFINITY } else { claimed });
-        for (viewer, claim) in viewers.iter_mut().zip(claims) {
+        self.pool().capacity.note_claims(if paced < sending.len() { f64::INFINITY } else { claimed });
+        for (viewer, claim) in viewers.iter_mut().zip(claims).filter(|(viewer, _)| viewer.group == self.group) {
             viewer.pace = claim.map(|claim| Bandwidth::from_bps((claim * scale) as u64));
         }
     }
@@ -387,6 +445,10 @@ mod tests {
         viewers.iter().filter_map(|viewer| viewer.pace).map(|pace| pace.as_bps() as f64).collect()
     }
 
+    fn paced(viewers: &[Viewer]) -> Vec<bool> {
+        viewers.iter().map(|viewer| viewer.pace.is_some()).collect()
+    }
+
     fn sum(viewers: &[Viewer]) -> f64 {
         paces(viewers).iter().sum()
     }
@@ -448,6 +510,30 @@ mod tests {
         let lowered = sum(&viewers);
         assert_eq!(paces(&viewers).len(), 4, "buffers are not short yet");
         assert!(lowered < 0.8 * raised, "{raised} -> {lowered}");
+    }
+
+    #[test]
+    fn each_group_is_paced_by_what_arrives_for_it() {
+        let mut levels = made(&[("turn_s", 3_600.0)]);
+        let mut viewers = viewers(4);
+        for (viewer, group) in viewers.iter_mut().zip([0, 0, 2, 3]) {
+            viewer.group = group;
+        }
+        (0..10).for_each(|k| round(levels.as_mut(), &mut viewers, k, u64::from(k) * 1_000, USUAL));
+        (10..25).for_each(|k| round(levels.as_mut(), &mut viewers, k, u64::from(k - 5) * 2_000, USUAL));
+        // Two viewers get 4.8 Mb/s of their own bottleneck, and the others are alone.
+        assert_eq!(paced(&viewers), [true, true, false, false]);
+        let lower = viewers[0].bitrate(14) / SAFETY;
+        assert!(paces(&viewers).iter().all(|pace| *pace > lower && *pace < 4.8e6), "{:?}", paces(&viewers));
+        // The third one turns out to share it: all three have it, and what arrives for them.
+        viewers[2].group = 0;
+        levels.decide(at_ms(40_000), &mut viewers, &Moment::Grouped);
+        (25..45).for_each(|k| round(levels.as_mut(), &mut viewers, k, u64::from(k - 5) * 2_000, USUAL));
+        assert_eq!(paced(&viewers), [true, true, true, false]);
+        // It moves on.
+        viewers[2].group = 2;
+        levels.decide(at_ms(80_000), &mut viewers, &Moment::Grouped);
+        assert_eq!(paced(&viewers), [true, true, false, false]);
     }
 
     #[test]

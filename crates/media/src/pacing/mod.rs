@@ -13,6 +13,7 @@ mod off;
 mod pacer;
 mod presentations;
 mod sammy;
+mod sharing;
 mod viewer;
 
 pub use files::{FilePacer, FileResponse};
@@ -55,12 +56,29 @@ pub enum Moment {
     Delivered(usize, Response),
     /// The viewer's connection is closed.
     Left(usize),
+    /// Other viewers share a bottleneck than before: [`Viewer::group`].
+    Grouped,
+}
+
+impl Moment {
+    /// The viewer to whom it happened, if it was one.
+    pub fn viewer(&self) -> Option<usize> {
+        match *self {
+            Moment::Requested(at) | Moment::Delivered(at, _) | Moment::Left(at) => Some(at),
+            Moment::Grouped => None,
+        }
+    }
 }
 
 /// Decides how fast responses are sent.
 pub trait ResponsePacing: fmt::Debug + Send {
     /// Something happened: sets [`Viewer::pace`] of whom it concerns. Positions of viewers never change.
     fn decide(&mut self, now: Instant, viewers: &mut [Viewer], moment: &Moment);
+
+    /// Whether it asks for [`Viewer::group`]; else every viewer is alone.
+    fn groups(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 //! The host reports a connection's progress whenever it changes, with the responses that it has begun since. It is the same for a simulated
 //! server and a real one. A viewer may have several connections, and a connection need not belong to a viewer.
 
+use super::sharing::Sharing;
 use super::{Moment, ResponsePacing, Viewer};
 use crate::cmcd::Cmcd;
 use crate::content::DashVideo;
 use crate::http::Answer;
-use anabranch_units::{Bandwidth, Duration, Instant};
+use anabranch_units::{Bandwidth, Duration, Instant, SubflowId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ pub struct Pacer {
     viewers: Vec<Viewer>,
     /// By number of the viewer.
     presences: Vec<Presence>,
+    sharing: Sharing,
     connections: Vec<Connection>,
     /// Numbers of connections that are closed.
     free: Vec<usize>,
@@ -68,18 +70,57 @@ pub struct Progress {
 impl Pacer {
     /// A server without viewers.
     pub fn new(policy: Box<dyn ResponsePacing>) -> Self {
-        Pacer { policy, viewers: Vec::new(), presences: Vec::new(), connections: Vec::new(), free: Vec::new() }
+        Pacer {
+            policy,
+            viewers: Vec::new(),
+            presences: Vec::new(),
+            sharing: Sharing::default(),
+            connections: Vec::new(),
+            free: Vec::new(),
+        }
     }
 
     /// A viewer of this video, if the server knows one. Numbers of viewers who have left, and have no connection, are used again.
     pub fn add_viewer(&mut self, video: Option<Arc<DashVideo>>) -> usize {
         if let Some(at) = self.presences.iter().position(|presence| !presence.is_known()) {
             self.viewers[at] = self.viewers[at].successor(video);
+            self.sharing.forget(at);
+            self.regroup();
             return at;
         }
         self.viewers.push(Viewer::new(video));
         self.presences.push(Presence::default());
+        self.regroup();
         self.viewers.len() - 1
+    }
+
+    /// Whether [`Pacer::note_delays`] is to be called for a connection now.
+    pub fn wants_delays(&self, now: Instant, connection: usize) -> bool {
+        let wants = |viewer| self.policy.groups() && self.sharing.wants(now, viewer);
+        self.connections[connection].viewer.is_some_and(wants)
+    }
+
+    /// How long packets of a connection's subflows wait in queues: of each with data in flight, its round trip less its least one. Returns
+    /// whether caps may have changed.
+    pub fn note_delays(
+        &mut self,
+        now: Instant,
+        connection: usize,
+        delays: impl Iterator<Item = (SubflowId, Duration)>,
+    ) -> bool {
+        let Some(viewer) = self.connections[connection].viewer else { return false };
+        delays.for_each(|(subflow, delay)| self.sharing.note(now, viewer, subflow, delay));
+        let changes = self.sharing.compare(now);
+        if changes {
+            self.regroup();
+            self.policy.decide(now, &mut self.viewers, &Moment::Grouped);
+        }
+        changes
+    }
+
+    fn regroup(&mut self) {
+        let groups = self.sharing.groups(self.viewers.len());
+        self.viewers.iter_mut().zip(groups).for_each(|(viewer, group)| viewer.group = group);
     }
 
     /// A connection was opened. Numbers of closed ones are used again.

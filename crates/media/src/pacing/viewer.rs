@@ -40,6 +40,8 @@ pub struct Viewer {
     pub pace: Option<Bandwidth>,
     /// Bytes that the viewer has acknowledged, of all responses.
     pub delivered: u64,
+    /// The viewers who share a bottleneck with this one, or with one who does, have the same number here.
+    pub group: usize,
     /// The responses that are being sent, in the order of their requests, each with its connection; with none if another one has taken its
     /// place, until the viewer asks again.
     under_way: Vec<(Option<usize>, Response)>,
@@ -63,6 +65,7 @@ impl Viewer {
             video,
             pace: None,
             delivered: 0,
+            group: 0,
             under_way: Vec::new(),
             asked: (0.0, 0.0),
             buffered: (Duration::ZERO, Instant::ZERO),

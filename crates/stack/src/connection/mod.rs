@@ -70,7 +70,7 @@ use crate::subflow::{State, Subflow};
 use crate::view::{ConnectionView, Hints, SubflowView};
 use anabranch_events::{FallbackReason, Log, Note, TransportEvent};
 use anabranch_segment::Segment;
-use anabranch_units::{Bandwidth, Instant, PathId, SeqNumber};
+use anabranch_units::{Bandwidth, Duration, Instant, PathId, SeqNumber, SubflowId};
 use choose::NextSegment;
 use deadline::Deadline;
 use forecasting::Forecasting;
@@ -361,6 +361,11 @@ impl Connection {
     pub fn abort(&mut self, now: Instant) {
         self.abort_all(now);
         self.remove_dead(now);
+    }
+
+    /// How long packets of the subflows wait in queues: of each with data in flight, its smoothed round trip less its least one.
+    pub fn queueing_delays(&self) -> impl Iterator<Item = (SubflowId, Duration)> {
+        self.subflows.iter().filter_map(|subflow| Some((subflow.id, subflow.queueing_delay()?)))
     }
 
     /// Whether events have what takes time to find out and no behaviour depends on: how the scheduler saw each subflow when it decided about

@@ -344,6 +344,12 @@ impl Subflow {
         window_rate(self.sender.window().cwnd, mss, self.sender.rtt().srtt())
     }
 
+    /// How long packets wait in queues, while any is in flight: the smoothed round trip less the least one.
+    pub fn queueing_delay(&self) -> Option<Duration> {
+        let (rtt, in_flight) = (self.sender.rtt(), self.sender.board().in_flight());
+        (self.is_established() && in_flight > 0 && rtt.has_sample()).then(|| rtt.srtt() - rtt.min())
+    }
+
     /// The subflow as the replaceable parts see it. `mss` is the payload of a full segment. Inlined, so that a view is written where
     /// it is kept.
     #[inline(always)]

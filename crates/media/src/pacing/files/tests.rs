@@ -20,6 +20,7 @@ impl ResponsePacing for Recorder {
             Moment::Requested(at) => ("requested", at),
             Moment::Delivered(at, _) => ("delivered", at),
             Moment::Left(at) => ("left", at),
+            Moment::Grouped => return,
         };
         viewers[at].pace = (what != "left").then(|| Bandwidth::from_mbps(at as u64 + 1));
         let (buffer, count) = (viewers[at].buffer(now).as_millis(), viewers[at].representations());
