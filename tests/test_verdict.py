@@ -20,8 +20,12 @@ def tried(*gains: tuple[str, float, bool]) -> WhatIf:
 
 
 def test_a_cause_that_runs_without_a_fault_have_matters_only_above_what_they_have() -> None:
-    assert verdict.first_cause(parts(last_bytes=0.059, start_up=0.05), None) is None
-    assert verdict.first_cause(parts(last_bytes=0.061, start_up=0.05), None) == "last-bytes"
+    assert verdict.first_cause(parts(last_bytes=0.079, start_up=0.059), None) is None
+    assert verdict.first_cause(parts(last_bytes=0.081, start_up=0.059), None) == "last-bytes"
+    assert verdict.first_cause(parts(last_bytes=0.079, start_up=0.061), None) == "start-up"
+    # Windows decay in pauses, however short the round trips of requests are.
+    assert verdict.first_cause(parts(idle_decay=0.059, request=0.02), None) is None
+    assert verdict.first_cause(parts(idle_decay=0.061, request=0.02), None) == "idle-decay"
     # Each of many short downloads has its last bytes.
     assert verdict.first_cause(parts(last_bytes=0.1, request=0.02), None) is None
 
