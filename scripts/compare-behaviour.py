@@ -18,8 +18,8 @@ import json
 import os
 import re
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,10 @@ RECORDED_COLUMNS = (
 )
 
 # Kinds of events that did not exist then, and columns with positions in a list of words, which these kinds extend.
-ADDED = ("path-limited", "written", "read", "link-changed", "window-advertised", "copied", "considered", "window-decayed")
+ADDED = (
+    *("path-limited", "written", "read", "link-changed", "window-advertised", "copied", "considered"),
+    "window-decayed",
+)
 WORDS = ("event", "detail")
 
 # A time that was recorded in whole milliseconds, at most this many.
@@ -124,10 +127,10 @@ def digest(case: Case) -> dict[str, str]:
     outcome = _core.run(scenario, seed=case.seed, record_events=True, progress=None)
     # The number of the version is no behaviour: a release changes it and nothing else.
     metrics = VERSION.sub(RECORDED_VERSION, outcome.metrics_json, count=1)
-    return {
-        "metrics": hashlib.sha256(metrics.encode()).hexdigest()[:32],
-        "events": digest_of_events(outcome.events()),
-    }
+    events = outcome.events()
+    # It has the same columns.
+    del outcome
+    return {"metrics": hashlib.sha256(metrics.encode()).hexdigest()[:32], "events": digest_of_events(events)}
 
 
 def as_recorded(events: dict[str, Any]) -> dict[str, Any]:
@@ -147,7 +150,11 @@ def _without_added(events: dict[str, Any]) -> dict[str, Any]:
     _, codes, words = events["event"]
     kept = ~np.isin(codes, [at for at, word in enumerate(words) if word in ADDED])
     # The last entry of a column is what stands for no value, or the list of its words.
-    table = {name: (kind, values[kept], last) for name, (kind, values, last) in events.items()}
+    # Each column goes as soon as its part is there: a table has gigabytes.
+    table = {}
+    for name in list(events):
+        kind, values, last = events.pop(name)
+        table[name] = (kind, values[kept], last)
     for name in WORDS:
         kind, codes, words = table[name]
         # Words are listed in the order of their first appearance.
@@ -216,8 +223,9 @@ def main() -> int:
         chosen = chosen[::SAMPLE_STEP]
     if not chosen:
         parser.error(f"no run has `{arguments.only}` in its name")
-    with ProcessPoolExecutor(arguments.jobs) as pool:
-        found = {case.name: digests for case, digests in zip(chosen, pool.map(digest, chosen), strict=True)}
+    # A process keeps the memory of its largest table, so each makes one run.
+    with Pool(arguments.jobs, maxtasksperchild=1) as pool:
+        found = {case.name: digests for case, digests in zip(chosen, pool.imap(digest, chosen), strict=True)}
     if arguments.record:
         DIGESTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         print(f"{len(found)} runs recorded")
