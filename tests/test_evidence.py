@@ -155,7 +155,7 @@ def test_a_response_is_due_until_a_client_that_reads_nothing_opens_its_window(un
     found = data(*packets(*response(1.0, 0, 40, unread), *later))
     assert found.done_s == pytest.approx([1.42, 5.42])
     assert found.read_s == pytest.approx([read_s, 5.42])
-    # Without a later request, nobody waits for it.
+    # Without a later request, nothing waits for it.
     opened = row(5.0, acknowledged=40 * SEGMENT, window=BUFFER)
     assert data(*packets(*response(1.0, 0, 40, unread), opened)).read_s == pytest.approx([1.42])
 

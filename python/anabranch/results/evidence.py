@@ -472,7 +472,7 @@ def _read(requests: Array, done: Array, of: Integers, times: Array, reached: Int
     of a program that read nothing. So does one that is closed; such a program may give up the connection, and makes its
     next request over another one. Windows that do not open as far as before were larger for other reasons: receivers
     adjust them, each subflow its own, and one with a smaller window repeats the end that another one has advertised.
-    After the last response, nobody waits for a program that reads no more.
+    After the last response, no request waits for a program that reads no more.
 
     Args:
         requests: When each response was due.

@@ -42,7 +42,7 @@ class CaptureExplanation:
             the buffer was fullest after the stall before.
         end_s: When the last one had arrived, or the stall ended.
         due_s: How long a response was due in it.
-        request_s: What requests took beside it at least: each a round trip of the fastest path.
+        request_s: What requests took in addition, at least: each a round trip of the fastest path.
         window_full_s: How long of `due_s` the receive window was full.
         possible_bits: What the paths at their best would have carried meanwhile.
         useful_share: The share of it that was new payload.

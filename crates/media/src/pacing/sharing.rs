@@ -8,8 +8,8 @@
 //! r   = correlation of q_i and q_j, of which old samples are forgotten within `MEMORY` samples
 //! ```
 //!
-//! Two viewers share a bottleneck from r >= `SHARED` of any two of their subflows on, until all are below `APART`. A group is who shares one
-//! with somebody in it: viewers with two paths have two bottlenecks. Who shares none with another one is alone.
+//! Two viewers share a bottleneck from r >= `SHARED` of any two of their subflows on, until all are below `APART`. Who shares
+//! one with a member of a group belongs to it: viewers with two paths have two bottlenecks. Who shares none with another one is alone.
 //!
 //! RFC 8382 groups flows by similar statistics of one-way delays (skewness, variation, losses), since its senders do not see each other's
 //! delays; a server sees those of all its connections, and at the same time.
