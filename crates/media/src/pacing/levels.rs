@@ -147,7 +147,8 @@ struct Forecast {
 
 impl ResponsePacing for Levels {
     fn decide(&mut self, now: Instant, viewers: &mut [Viewer], moment: &Moment) {
-        self.members.resize(viewers.len(), Member::default());
+        // A new viewer is alone.
+        self.members.extend((self.members.len()..viewers.len()).map(|group| Member { group, ..Member::default() }));
         self.pools.resize_with(viewers.len(), Pool::default);
         self.regroup(now, viewers);
         let Some(at) = moment.viewer() else { return };
@@ -534,6 +535,20 @@ mod tests {
         viewers[2].group = 2;
         levels.decide(at_ms(80_000), &mut viewers, &Moment::Grouped);
         assert_eq!(paced(&viewers), [true, true, false, false]);
+    }
+
+    #[test]
+    fn who_joins_elsewhere_changes_no_level() {
+        let mut levels = made(&[]);
+        let mut viewers = settled(4, levels.as_mut());
+        // Levels that a forecast has raised are above those that the capacity alone allows.
+        (25..60).for_each(|k| round(levels.as_mut(), &mut viewers, k, u64::from(k - 5) * 2_000, USUAL));
+        let before = paces(&viewers);
+        viewers.append(&mut self::viewers(1));
+        viewers[4].group = 4;
+        viewers[4].requested(at_ms(110_000), 0, MediaSegment { representation: 0, index: 0 }, 300_000);
+        levels.decide(at_ms(110_000), &mut viewers, &Moment::Requested(4));
+        assert_eq!(paces(&viewers), before);
     }
 
     #[test]
