@@ -225,11 +225,12 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
             let next = [self.linger_until, self.state_due].into_iter().flatten().fold(publish_at, Instant::min);
             let due = self.server.poll_timeout().map_or(next, |at| at.min(next));
             waiter.wait(clock, if more { now } else { due })?;
-            for (i, port) in ports.iter_mut().enumerate().filter(|(i, _)| waiter.ready(*i)) {
-                self.receive(clock, PathId(i as u16), port, buffer)?;
-            }
+            // Before packets: a client that connects after the options were read again gets the new ones.
             if waiter.ready(ports.len()) {
                 self.handle_messages(clock.now(), wakes, &mut woken);
+            }
+            for (i, port) in ports.iter_mut().enumerate().filter(|(i, _)| waiter.ready(*i)) {
+                self.receive(clock, PathId(i as u16), port, buffer)?;
             }
         }
     }
