@@ -28,6 +28,7 @@ pub mod testnet;
 mod tun;
 mod wait;
 
+pub use awake::Awake;
 pub use clock::Clock;
 pub use emulator::{EmulatedPath, Emulator, EmulatorReport, Far, LinkReport, Pipes, Route, Topology};
 pub use entropy::SystemEntropy;
