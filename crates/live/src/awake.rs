@@ -27,7 +27,7 @@ pub struct Awake {
 
 impl Awake {
     /// Keeps the processors busy that the calling thread may use, until the value is dropped.
-    pub fn new() -> Self {
+    pub fn begin() -> Self {
         let end = Arc::new(AtomicBool::new(false));
         let allowed = if is_virtual() { sched_getaffinity(None).unwrap_or_default() } else { CpuSet::new() };
         let processors = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));

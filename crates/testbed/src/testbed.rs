@@ -185,7 +185,7 @@ impl Testbed {
     ) -> JoinHandle<io::Result<Emulated>> {
         let stop = self.stop.clone();
         std::thread::spawn(move || {
-            let _awake = Awake::new();
+            let _awake = Awake::begin();
             let realtime = run_before_others();
             emulator.run(&stop, |servers, now| {
                 director.tick(servers, now);
