@@ -125,9 +125,7 @@ impl FilePacer {
         connection: usize,
         delays: impl Iterator<Item = (SubflowId, Duration)>,
     ) {
-        if self.pacer.wants_delays(now, connection) {
-            self.changes |= self.pacer.note_delays(now, connection, delays);
-        }
+        self.changes |= self.pacer.note_delays(now, connection, delays);
     }
 
     /// A client has acknowledged so many bytes of its connection's stream, and these responses have begun since the last call.

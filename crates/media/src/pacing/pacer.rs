@@ -94,14 +94,8 @@ impl Pacer {
         self.viewers.len() - 1
     }
 
-    /// Whether [`Pacer::note_delays`] is to be called for a connection now.
-    pub fn wants_delays(&self, now: Instant, connection: usize) -> bool {
-        let wants = |viewer| self.policy.groups() && self.sharing.wants(now, viewer);
-        self.connections[connection].viewer.is_some_and(wants)
-    }
-
-    /// How long packets of a connection's subflows wait in queues: of each with data in flight, its round trip less its least one. Returns
-    /// whether caps may have changed.
+    /// How long packets of a connection's subflows wait in queues: of each with data in flight, its round trip less its least one. Looked
+    /// at only as often as delays are compared, so a host may pass them whenever it has them. Returns whether caps may have changed.
     pub fn note_delays(
         &mut self,
         now: Instant,
@@ -109,6 +103,9 @@ impl Pacer {
         delays: impl Iterator<Item = (SubflowId, Duration)>,
     ) -> bool {
         let Some(viewer) = self.connections[connection].viewer else { return false };
+        if !self.policy.groups() || !self.sharing.wants(now, viewer) {
+            return false;
+        }
         delays.for_each(|(subflow, delay)| self.sharing.note(now, viewer, subflow, delay));
         let changes = self.sharing.compare(now);
         if changes {

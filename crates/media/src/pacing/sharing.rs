@@ -30,7 +30,7 @@ const SHARED: f64 = 0.5;
 const APART: f64 = 0.4;
 /// So many viewers are compared with each other, at most: the work grows with their square. Who comes later is alone.
 const MOST_VIEWERS: usize = 64;
-/// So many subflows of a viewer are looked at.
+/// So many subflows of a viewer are looked at. Numbers of subflows are never used again, so later ones take the places of earlier ones.
 const MOST_SUBFLOWS: usize = 4;
 
 /// The queueing delays of all viewers' subflows, and what they have in common.
@@ -104,9 +104,8 @@ impl Sharing {
             self.delays.resize(viewer + 1, [None; MOST_SUBFLOWS]);
             self.pairs.resize((viewer + 1) * viewer / 2, Pair::default());
         }
-        if let Some(noted) = self.delays[viewer].get_mut(usize::from(subflow.0)) {
-            *noted = Some(Noted { at: now, seconds: delay.as_secs_f64() });
-        }
+        self.delays[viewer][usize::from(subflow.0) % MOST_SUBFLOWS] =
+            Some(Noted { at: now, seconds: delay.as_secs_f64() });
     }
 
     /// Another viewer has this number: nothing is known of them.
@@ -224,6 +223,19 @@ mod tests {
             sharing.compare(now);
         }
         assert_eq!(sharing.groups(3), [0, 0, 0]);
+    }
+
+    #[test]
+    fn a_viewer_whose_path_was_joined_again_and_again_still_counts() {
+        let mut sharing = Sharing::default();
+        for n in 0..300 {
+            let (now, (delay, _)) = (at_ms(1_000 + 100 * n), queues(n));
+            for (viewer, subflow) in [(0, 0), (1, 7)] {
+                sharing.note(now, viewer, SubflowId(subflow), Duration::from_millis(delay));
+            }
+            sharing.compare(now);
+        }
+        assert_eq!(sharing.groups(2), [0, 0]);
     }
 
     #[test]

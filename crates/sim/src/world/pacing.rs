@@ -31,7 +31,7 @@ impl Pacing {
         let finished = end.finished().is_some();
         let Some(served) = end.served() else { return };
         let (acked, over) = (served.acked(), finished || served.peer_finished());
-        let regrouped = self.0.wants_delays(now, flow) && self.0.note_delays(now, flow, served.queueing_delays());
+        let regrouped = self.0.note_delays(now, flow, served.queueing_delays());
         let progress = Progress { acked, written: end.http.written(), over };
         let answers = std::iter::from_fn(|| end.http.next_answer());
         if !self.0.progress(now, flow, progress, answers) && !regrouped {
