@@ -486,17 +486,25 @@ def _read(requests: Array, done: Array, of: Integers, times: Array, reached: Int
     if not len(times):
         return read
     windows = window_ends - reached
-    moves = np.diff(window_ends, prepend=-1) > 0
+    largest = _largest_before(of, np.where(np.diff(window_ends, prepend=-1) > 0, windows, 0).clip(0)).tolist()
     lasts = np.searchsorted(times, done[:-1], side="right") - 1
     just = np.append(0, reached)[np.searchsorted(times, times[lasts] - _READS_S)]
     opens = np.searchsorted(window_ends, window_ends[lasts], side="right")
     for response, (last, before, at) in enumerate(zip(lasts.tolist(), just.tolist(), opens.tolist(), strict=True)):
         closed, tells = windows[last] < SEGMENT_BYTES, False
         if at < len(times) and reached[at] == reached[last]:
-            largest = windows[:last][moves[:last] & (of[:last] == of[last])].max(initial=0)
-            unread = largest - windows[last]
-            tells = windows[at] >= largest and unread > max(reached[last] - before, _VARIES * largest)
+            unread = largest[last] - windows[last]
+            tells = windows[at] >= largest[last] and unread > max(reached[last] - before, _VARIES * largest[last])
         if closed or tells:
             opened_s = times[at] if at < len(times) else np.inf
             read[response] = max(done[response], min(opened_s, requests[response + 1]))
     return read
+
+
+def _largest_before(of: Integers, windows: Integers) -> Integers:
+    """For each acknowledgment, the largest window of those before it of the same subflow; zero for the first one."""
+    largest = np.zeros(len(windows), np.int64)
+    for subflow in np.unique(of):
+        own = np.flatnonzero(of == subflow)
+        largest[own[1:]] = np.maximum.accumulate(windows[own])[:-1]
+    return largest
