@@ -12,26 +12,20 @@ if TYPE_CHECKING:
     from anabranch.runs.parts import Part
     from anabranch.runs.trials import WhatIf
 
-_UNEXPLAINED, _LAST_BYTES = "unexplained", "last-bytes"
+_UNEXPLAINED, _REQUEST, _RECEIVE_WINDOW = "unexplained", "request", "receive-window"
 
-_EVERY_RUN_HAS = frozenset(("request", "start-up", "window", "loss-queue", "last-bytes", "scheduler", "not-joined"))
-"""Causes that runs without a fault have, too: requests take a round trip, windows grow, and fill queues until
-these drop packets."""
+_OF_RUNS = {
+    "last-bytes": (0.08, 3.0),
+    "idle-decay": (0.06, 0.0),
+    **dict.fromkeys((_REQUEST, "start-up", "window", "loss-queue", "scheduler", "not-joined"), (0.06, 3.0)),
+}
+"""Causes that runs without a fault have, too: requests take a round trip, windows grow, and fill queues until these
+drop packets. Such a cause matters from the first number on in one long download, which has the round trip of its
+request once, and from so many times the share of requests more where these are many.
 
-_PAUSES_HAVE = frozenset(("idle-decay",))
-"""Causes that runs without a fault have, however few their requests are: windows decay in pauses."""
-
-_LEAST_OF_EVERY_RUN = 0.06
-"""Such a cause matters from this share of what was possible on in one long download, which has the round trip of
-its request once."""
-
-_LEAST_OF_LAST_BYTES = 0.08
-"""The same for the last bytes: in 450 runs without a fault (tests/planted_faults.py) they had up to 0.071 more than
-what requests explain, and every other cause less than 0.06."""
-
-_PER_REQUEST = 3.0
-"""Each request costs a round trip, which is the share of the cause ``request``, and so many times as much of
-another cause at most: runs of many short downloads have larger shares without a fault."""
+In 450 runs without a fault (tests/planted_faults.py) last bytes had up to 0.071 more than what requests explain, and
+every other cause less than 0.06. Windows decay in pauses, however short the round trips of requests are.
+"""
 
 _MOST = 0.25
 """From this share on, any cause matters. The largest one of 550 runs without a fault was 0.211."""
@@ -51,13 +45,13 @@ _OF_REPLACEMENTS = 0.5
 _OF_CAPTURES = {
     "last-bytes": (0.08, 4.0),
     "idle-decay": (0.02, 0.5),
+    _REQUEST: (_MOST, 0.0),
     **dict.fromkeys(
         ("slower-or-shared", "scheduler-or-policy", "loss-queue", "start-up", "window", "not-joined", "send-buffer"),
         (0.03, 0.75),
     ),
 }
-"""Causes that captures of runs without a fault have, too. Such a cause matters from the first number on in one long
-download, and from so many times the round trips of requests more where these are many.
+"""The same for captures, where the round trips of requests have no part and are known apart.
 
 Last bytes wait for the slowest path and its queue, which takes several round trips of the fastest one. A window that
 decays by half in a short pause is as large as before after a round trip, of which half is lost.
@@ -65,8 +59,6 @@ decays by half in a short pause is as large as before after a round trip, of whi
 
 _MOSTLY_FULL = 0.5
 """A receive window that is full for this part of the time matters whatever its share: no path shows its rate then."""
-
-_REQUEST, _RECEIVE_WINDOW = "request", "receive-window"
 
 
 def matters(cause: str, causes: Mapping[str, float]) -> bool:
@@ -76,14 +68,13 @@ def matters(cause: str, causes: Mapping[str, float]) -> bool:
         cause: The key of the cause.
         causes: The share of each cause.
     """
-    least = _LEAST_OF_OTHERS
-    if cause in _EVERY_RUN_HAS:
-        alone = _LEAST_OF_LAST_BYTES if cause == _LAST_BYTES else _LEAST_OF_EVERY_RUN
-        usual = alone + _PER_REQUEST * causes.get("request", 0.0)
-        least = min(usual, _MOST)
-    elif cause in _PAUSES_HAVE:
-        least = _LEAST_OF_EVERY_RUN
-    return causes.get(cause, 0.0) >= least
+    return causes.get(cause, 0.0) >= _least(_OF_RUNS, cause, causes.get(_REQUEST, 0.0))
+
+
+def _least(usual: Mapping[str, tuple[float, float]], cause: str, requests: float) -> float:
+    """The share from which on a cause matters, by what is usual without a fault and the share of requests."""
+    alone, per_request = usual.get(cause, (_LEAST_OF_OTHERS, 0.0))
+    return min(alone + per_request * requests, _MOST)
 
 
 def first_cause(parts: Sequence[Part], what_if: WhatIf | None) -> str | None:
@@ -127,8 +118,6 @@ def first_of_capture(parts: Sequence[Part], requests: float, window_full: float)
     shares[_REQUEST] = requests
     large = []
     for cause, share in shares.items():
-        least, per_request = _OF_CAPTURES.get(cause, (_LEAST_OF_OTHERS, 0.0))
-        usual = _MOST if cause == _REQUEST else min(least + per_request * requests, _MOST)
-        if share >= usual or (cause == _RECEIVE_WINDOW and window_full >= _MOSTLY_FULL):
+        if share >= _least(_OF_CAPTURES, cause, requests) or (cause == _RECEIVE_WINDOW and window_full >= _MOSTLY_FULL):
             large.append(cause)
     return max(large, key=lambda cause: shares[cause], default=None)
