@@ -1,6 +1,7 @@
 //! Links in real time: between two namespaces, or between a namespace and a host in this process.
 
 use crate::host::Host;
+use crate::idle_states::NoIdleStates;
 use crate::middlebox::{ActiveMiddlebox, Middlebox, MiddleboxCounts};
 use crate::packet::{BytesPacket, Pool};
 use crate::script::{Script, Step};
@@ -275,6 +276,7 @@ impl<H: Host> Emulator<H> {
     /// If a device is gone, or the tap's file cannot be written.
     pub fn run(&mut self, stop: &AtomicBool, mut done: impl FnMut(&mut H, Instant) -> bool) -> io::Result<()> {
         sharpen_timers()?;
+        let _punctual = NoIdleStates::begin();
         let Emulator { clock, devices, links, host, script, tap, refused } = self;
         let devices = &*devices;
         let mut waiter = Waiter::new(devices.iter().map(|device| device.tun.as_fd()));

@@ -8,12 +8,12 @@
 //! - `serve` (with the feature of that name): files over HTTP, or another server, to real clients;
 //! - [`requirements`]: what the machine must provide, and what is missing.
 
-mod awake;
 mod buffer;
 mod clock;
 mod emulator;
 mod entropy;
 mod host;
+mod idle_states;
 mod middlebox;
 mod netns;
 mod packet;
@@ -28,7 +28,6 @@ pub mod testnet;
 mod tun;
 mod wait;
 
-pub use awake::Awake;
 pub use clock::Clock;
 pub use emulator::{EmulatedPath, Emulator, EmulatorReport, Far, LinkReport, Pipes, Route, Topology};
 pub use entropy::SystemEntropy;

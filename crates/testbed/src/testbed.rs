@@ -14,7 +14,7 @@ use crate::sites::{self, Client, Sites};
 use crate::socket::Dialer;
 use anabranch_live::requirements::missing;
 use anabranch_live::testnet::Family;
-use anabranch_live::{Awake, Clock, Emulator, End, Limits, Netns, Tap, run_before_others};
+use anabranch_live::{Clock, Emulator, End, Limits, Netns, Tap, run_before_others};
 use anabranch_observation::{Ended, Keep, Observer, Outcome, Waiting, is_stuck, observers};
 use anabranch_scenario::{FlowPlan, Scenario, plan};
 use anabranch_stack::Config;
@@ -185,7 +185,6 @@ impl Testbed {
     ) -> JoinHandle<io::Result<Emulated>> {
         let stop = self.stop.clone();
         std::thread::spawn(move || {
-            let _awake = Awake::begin();
             let realtime = run_before_others();
             emulator.run(&stop, |servers, now| {
                 director.tick(servers, now);
