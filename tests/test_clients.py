@@ -102,6 +102,7 @@ def test_the_scenario_s_player_configures_dash_js() -> None:
         "buffer_at_top": "40 s",
         "initial_bitrate": "600 kb/s",
         "fast_switch": False,
+        "cmcd": True,
         "max_resolution": "1280x720",
     }
     chosen = dashjs.configuration(player)
@@ -118,6 +119,7 @@ def test_the_scenario_s_player_configures_dash_js() -> None:
                     "initialBitrate": {"video": 600.0},
                     "rules": {"throughputRule": {"active": False}, "bolaRule": {"active": True}},
                 },
+                "cmcd": {"enabled": True},
             }
         },
         "largest": [1280, 720],

@@ -664,6 +664,10 @@ class Player(TypedDict):
     """
     fast_switch: NotRequired[bool]
     """dash.js 5: after a switch upwards, download buffered segments of a lower representation again."""
+    cmcd: NotRequired[bool]
+    """dash.js 5: report the buffer, the bitrate and more to the server with each request for media (CMCD,
+    CTA-5004).
+    """
     strategy: NotRequired[Literal["dynamic", "bola", "throughput"]]
     """dash.js: the rule that decides: `dynamic` (by the level of the buffer; the default), `bola` or
     `throughput`.

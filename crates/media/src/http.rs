@@ -14,6 +14,7 @@
 //! Ours: the server answers at once; time to find and open a file is not modelled. A host may [pause](HttpServer::pause) it, and then
 //! it writes nothing, also in the middle of a response.
 
+use crate::cmcd::Cmcd;
 use crate::stream::Stream;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,7 +38,7 @@ pub const RESPONSE_HEADER_BYTES: u64 = TYPICAL_RESPONSE.len() as u64;
 pub const CANCEL_BYTES: u64 = 13;
 
 /// One request and its response, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// Bytes of the whole request.
     pub request: u64,
@@ -47,6 +48,8 @@ pub struct Exchange {
     pub body: u64,
     /// The media segment that the address names, if it names one.
     pub media: Option<MediaSegment>,
+    /// What the player reports with the request.
+    pub cmcd: Option<Arc<Cmcd>>,
 }
 
 /// A media segment of the MPD that the server serves.
@@ -59,7 +62,7 @@ pub struct MediaSegment {
 }
 
 /// A response that was written to the stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// What it carries, if that is a media segment.
     pub media: Option<MediaSegment>,
@@ -67,17 +70,25 @@ pub struct Answer {
     pub bytes: u64,
     /// One past its last byte in the stream.
     pub end: u64,
+    /// What the player reported with the request.
+    pub cmcd: Option<Arc<Cmcd>>,
 }
 
 impl Exchange {
     /// A GET with headers of typical size.
     pub fn get(body: u64) -> Self {
-        Exchange { request: REQUEST_HEADER_BYTES, response_header: RESPONSE_HEADER_BYTES, body, media: None }
+        Exchange {
+            request: REQUEST_HEADER_BYTES,
+            response_header: RESPONSE_HEADER_BYTES,
+            body,
+            media: None,
+            cmcd: None,
+        }
     }
 }
 
 /// A message of the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Message {
     Request(Exchange),
     /// Cancels the response to this message.
@@ -86,7 +97,7 @@ enum Message {
 
 impl Message {
     /// Bytes of the message itself.
-    fn bytes(self) -> u64 {
+    fn bytes(&self) -> u64 {
         match self {
             Message::Request(exchange) => exchange.request,
             Message::Cancel(_) => CANCEL_BYTES,
@@ -117,7 +128,7 @@ impl Exchanges {
     }
 
     fn message(&self, index: usize) -> Option<Message> {
-        self.with(|list| list.get(index).copied())
+        self.with(|list| list.get(index).cloned())
     }
 
     fn append(&self, message: Message) -> usize {
@@ -188,10 +199,10 @@ impl HttpClient {
 
     /// Sends a request and returns its number, counted from zero. Requests may be pipelined.
     pub fn request(&mut self, stream: &mut dyn Stream, exchange: Exchange) -> u32 {
-        let number = self.exchanges.append(Message::Request(exchange)) as u32;
+        let number = self.exchanges.append(Message::Request(exchange.clone())) as u32;
         stream.write(exchange.request);
         if self.is_idle() {
-            self.expect(number, exchange);
+            self.expect(number, &exchange);
         } else {
             self.waiting.push_back((number, exchange));
         }
@@ -267,7 +278,7 @@ impl HttpClient {
         let done = (self.current, self.body);
         self.cancelled = false;
         if let Some((number, next)) = self.waiting.pop_front() {
-            self.expect(number, next);
+            self.expect(number, &next);
         }
         done
     }
@@ -279,7 +290,7 @@ impl HttpClient {
         self.body = body;
     }
 
-    fn expect(&mut self, number: u32, exchange: Exchange) {
+    fn expect(&mut self, number: u32, exchange: &Exchange) {
         self.current = number;
         self.header_left = exchange.response_header;
         self.body_left = exchange.body;
@@ -344,7 +355,12 @@ impl HttpServer {
                     }
                     self.written += bytes;
                     if self.keeps_answers {
-                        self.answers.push_back(Answer { media: exchange.media, bytes, end: self.written });
+                        self.answers.push_back(Answer {
+                            media: exchange.media,
+                            bytes,
+                            end: self.written,
+                            cmcd: exchange.cmcd,
+                        });
                     }
                     self.answered += 1;
                     self.last = Some(self.next);

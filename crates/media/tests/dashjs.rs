@@ -8,7 +8,7 @@ mod common;
 
 use anabranch_media::abr::dashjs::Release;
 use anabranch_media::abr::{self, AbrOptions, BufferState, Download, Ladder, Strategy};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Bandwidth, Duration, Instant};
 use common::network::{Mood, Network};
 use common::session::{Session, Setup, Step};
 use rand::{RngExt, SeedableRng};
@@ -187,6 +187,7 @@ fn encode(at: Instant, step: &Step) -> Value {
             ];
             ("P", values)
         }
+        Step::Requested { index, representation, .. } => ("R", vec![json!(index), json!(representation)]),
         Step::Finished(download) => ("F", download_values(download)),
         Step::Aborted(download) => ("A", download_values(download)),
         Step::Init => ("I", vec![]),
@@ -221,13 +222,27 @@ fn same(step: &Step, theirs: &Value, tally: &mut Tally) -> Result<(), String> {
             *tally.entry("abandonments".into()).or_default() += u64::from(ours >= 0);
             if *theirs == json!(ours) { Ok(()) } else { Err(format!("ours {ours}, theirs {theirs}")) }
         }
-        _ => unreachable!("only decisions and reports are answered"),
+        Step::Requested { cmcd, .. } => {
+            let ms = |time: Option<Duration>| time.map(|time| time.as_millis());
+            let kbps = |rate: Option<Bandwidth>| rate.map(|rate| rate.as_bps() / 1_000);
+            let ours = json!({
+                "bl": ms(cmcd.buffer), "br": kbps(cmcd.bitrate), "d": ms(cmcd.duration), "dl": ms(cmcd.deadline),
+                "ot": "v", "rtp": kbps(cmcd.enough), "su": cmcd.startup, "tb": kbps(cmcd.top),
+            });
+            *tally.entry("requests".into()).or_default() += 1;
+            *tally.entry("requests to begin or go on".into()).or_default() += u64::from(cmcd.startup);
+            if *theirs == ours { Ok(()) } else { Err(format!("ours {ours}, theirs {theirs}")) }
+        }
+        _ => unreachable!("only decisions, reports and requests are answered"),
     }
 }
 
 fn compare(case: Case, seed: u64, session: &Session, answers: &Value, tally: &mut Tally) {
     let answers = answers.as_array().unwrap();
-    let asked = session.steps.iter().filter(|(_, s)| matches!(s, Step::Decided { .. } | Step::Reported { .. }));
+    let asked = session
+        .steps
+        .iter()
+        .filter(|(_, s)| matches!(s, Step::Decided { .. } | Step::Reported { .. } | Step::Requested { .. }));
     assert_eq!(asked.clone().count(), answers.len(), "{case:?}, seed {seed}");
     for ((at, step), theirs) in asked.zip(answers) {
         if let Err(difference) = same(step, theirs, tally) {

@@ -217,7 +217,7 @@ mod tests {
         let (mut client, mut server) =
             (HttpClient::new(exchanges.clone()), Counted::new(HttpServer::new(exchanges), None));
         let mut near = Near::default();
-        client.request(&mut near, Exchange { request: 100, response_header: 10, body: 1000, media: None });
+        client.request(&mut near, Exchange { request: 100, response_header: 10, body: 1000, media: None, cmcd: None });
         server.receive(&[0; 100]);
         assert_eq!(server.poll(Progress::default()).bytes, 1010);
         // The client has begun to read, or it would have nothing to cancel.

@@ -4,7 +4,7 @@ use super::*;
 use crate::testing::Pipe;
 
 fn exchange(request: u64, response_header: u64, body: u64) -> Exchange {
-    Exchange { request, response_header, body, media: None }
+    Exchange { request, response_header, body, media: None, cmcd: None }
 }
 
 #[test]

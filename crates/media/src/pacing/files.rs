@@ -131,11 +131,11 @@ impl FilePacer {
     /// A client has acknowledged so many bytes of its connection's stream, and these responses have begun since the last call.
     pub fn advance(&mut self, now: Instant, connection: usize, acked: u64, begun: impl Iterator<Item = FileResponse>) {
         self.progress(now, connection, Progress { acked, written: u64::MAX, over: false }, std::iter::empty());
-        begun.for_each(|response| self.respond(now, connection, &response));
+        begun.for_each(|response| self.respond(now, connection, response));
     }
 
     /// What is no media is not paced.
-    fn respond(&mut self, now: Instant, connection: usize, response: &FileResponse) {
+    fn respond(&mut self, now: Instant, connection: usize, response: FileResponse) {
         let Some(client) = self.clients[connection].address else { return };
         let reported = response.cmcd.as_ref();
         let found = self.presentations.find(&response.path);
@@ -145,12 +145,11 @@ impl FilePacer {
         self.changes |= self.pacer.expire(now);
         let Some(viewer) = self.viewer_of(reported, client, found.as_ref()) else { return };
         self.pacer.assign(now, connection, viewer);
-        if let Some(reported) = reported {
-            self.pacer.report(now, viewer, reported);
-        }
         let next = || MediaSegment { representation: 0, index: self.pacer.viewer(viewer).next_index() };
         let segment = found.map_or_else(next, |found| found.segment);
-        let answer = Answer { media: Some(segment), bytes: response.bytes, end: response.begin + response.bytes };
+        let end = response.begin + response.bytes;
+        let cmcd = response.cmcd.map(Arc::new);
+        let answer = Answer { media: Some(segment), bytes: response.bytes, end, cmcd };
         let progress = Progress { acked: self.pacer.acked(connection), written: u64::MAX, over: false };
         self.progress(now, connection, progress, std::iter::once(answer));
     }

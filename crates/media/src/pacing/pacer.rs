@@ -5,7 +5,6 @@
 
 use super::sharing::Sharing;
 use super::{Moment, ResponsePacing, Viewer};
-use crate::cmcd::Cmcd;
 use crate::content::DashVideo;
 use crate::http::Answer;
 use anabranch_units::{Bandwidth, Duration, Instant, SubflowId};
@@ -141,11 +140,6 @@ impl Pacer {
         self.connections[connection].viewer = Some(viewer);
     }
 
-    /// What the viewer's player reports with the next request.
-    pub fn report(&mut self, now: Instant, viewer: usize, cmcd: &Cmcd) {
-        self.viewers[viewer].report(now, cmcd);
-    }
-
     /// A connection has progressed, and these responses have begun on it since the last call. Returns whether caps may have changed.
     pub fn progress(
         &mut self,
@@ -199,9 +193,13 @@ impl Pacer {
 
     /// A response has begun. Returns whether the policy has decided.
     fn begin(&mut self, now: Instant, connection: usize, viewer: usize, answer: Answer) -> bool {
+        let (media, bytes) = (answer.media, answer.bytes);
+        if let Some(reported) = &answer.cmcd {
+            self.viewers[viewer].report(now, reported);
+        }
         self.connections[connection].due.push_back(answer);
-        let Some(segment) = answer.media else { return false };
-        self.viewers[viewer].requested(now, connection, segment, answer.bytes);
+        let Some(segment) = media else { return false };
+        self.viewers[viewer].requested(now, connection, segment, bytes);
         let presence = &mut self.presences[viewer];
         (presence.present, presence.active_at) = (true, now);
         self.policy.decide(now, &mut self.viewers, &Moment::Requested(viewer));

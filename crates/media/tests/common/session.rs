@@ -2,10 +2,11 @@
 //! seeks, replaced and abandoned media segments, stalls) and records the events and the rule's answers.
 
 use super::network::Network;
-use anabranch_media::abr::dashjs::{BufferWatch, Release};
+use anabranch_media::abr::dashjs::{BufferWatch, Release, Reporter, Requested};
 use anabranch_media::abr::{
     AbrRule, BufferState, Decision, Download, Event, Ladder, Mark, Pictures, Playback, Progress, View,
 };
+use anabranch_media::cmcd::Cmcd;
 use anabranch_units::{Duration, Instant};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -34,13 +35,31 @@ pub struct Setup {
 pub enum Step {
     Level(Duration),
     State(BufferState),
-    Decided { pictures: Pictures, target: Duration, decision: Decision, votes: Vec<(&'static str, usize)> },
-    Reported { progress: Progress, abandon: Option<usize> },
+    Decided {
+        pictures: Pictures,
+        target: Duration,
+        decision: Decision,
+        votes: Vec<(&'static str, usize)>,
+    },
+    Reported {
+        progress: Progress,
+        abandon: Option<usize>,
+    },
+    /// A request for a media segment, with what dash.js 5 reports.
+    Requested {
+        index: u64,
+        representation: usize,
+        cmcd: Cmcd,
+    },
     Finished(Download),
     Aborted(Download),
     Init,
     Seek,
-    Shown { from: usize, to: usize, pictures: Pictures },
+    Shown {
+        from: usize,
+        to: usize,
+        pictures: Pictures,
+    },
 }
 
 /// The end of a request.
@@ -64,6 +83,7 @@ pub struct Session {
     level: Duration,
     measured: Duration,
     watch: BufferWatch,
+    reporter: Reporter,
     playing: bool,
     begun: bool,
     played: Duration,
@@ -80,6 +100,7 @@ impl Session {
     pub fn new(setup: Setup, rule: Box<dyn AbrRule>, network: Network, rng: ChaCha8Rng) -> Self {
         Session {
             watch: BufferWatch::new(setup.release, setup.stable_buffer),
+            reporter: Reporter::default(),
             current: setup.initial,
             setup,
             rule,
@@ -160,6 +181,9 @@ impl Session {
         self.emit(&Event::BufferMeasured);
         if let Some(state) = self.watch.measure(self.level, self.begun, false) {
             self.note(Step::State(state));
+            if state == BufferState::Empty {
+                self.reporter.note_empty();
+            }
             self.emit(&Event::BufferState(state));
         }
     }
@@ -254,6 +278,7 @@ impl Session {
     fn request(&mut self, index: u64) -> Outcome {
         let requested_at = self.now;
         let representation = self.current;
+        self.report_request(index);
         let nominal = self.setup.ladder.segment_bytes(representation, index) as f64;
         let total = (nominal * self.rng.random_range(0.5..1.6)).max(1.0) as u64;
         let latency = self.network.latency(&mut self.rng);
@@ -287,6 +312,21 @@ impl Session {
             }
             pause = Duration::from_micros(self.rng.random_range(50_000..150_000));
         }
+    }
+
+    /// Releases before the fifth have no CMCD as it is here.
+    fn report_request(&mut self, index: u64) {
+        if self.setup.release != Release::V5 {
+            return;
+        }
+        let (representation, ladder) = (self.current, &self.setup.ladder);
+        let cmcd = self.reporter.report(&Requested {
+            buffer: self.measured,
+            bitrate: ladder.bitrates()[representation],
+            top: ladder.bitrates()[self.setup.top],
+            duration: ladder.segment_duration(),
+        });
+        self.note(Step::Requested { index, representation, cmcd });
     }
 
     fn report(&mut self, progress: Progress, download: Download) -> Option<Outcome> {

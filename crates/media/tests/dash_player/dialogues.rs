@@ -348,6 +348,33 @@ fn what_two_two_gives_up_is_fetched_again_however_much_is_buffered() {
 }
 
 #[test]
+fn dash_js_5_reports_its_buffer_with_each_request_for_media() {
+    let two = video(&[500, 3_000], 2, 60);
+    let link = Downlink::constant(2_000_000, 10);
+    let exchanges = Exchanges::new();
+    let mut asking = player("dash.js-5", &two, DashOptions { cmcd: Some(true), ..none() }, &exchanges);
+    let events = play(asking.as_mut(), &exchanges, &link, at_ms(30_000));
+    let session = Session { events, finished: false, end: at_ms(30_000) };
+    let messages = (0..).map_while(|number| exchanges.at(number));
+    let reports: Vec<_> = messages.filter(|exchange| exchange.media.is_some()).map(|e| e.cmcd.unwrap()).collect();
+    let (requested, appended) = (session.requested(), session.appended());
+    assert_eq!(reports.len(), requested.len());
+    assert!(reports[0].startup && reports[0].buffer == Some(Duration::ZERO));
+    let mut at_once = 0;
+    for ((at, _), report) in requested.iter().zip(&reports).skip(1) {
+        assert!(!report.startup);
+        if let Some((_, (_, _, level))) = appended.iter().find(|(when, _)| when == at) {
+            at_once += 1;
+            assert!(level.as_millis() - report.buffer.unwrap().as_millis() < 100, "{level} and {report:?}");
+        }
+    }
+    assert!(at_once > 5, "{at_once}");
+    let silent = Exchanges::new();
+    play(player("dash.js-5", &two, none(), &silent).as_mut(), &silent, &link, at_ms(30_000));
+    assert!((0..).map_while(|number| silent.at(number)).all(|exchange| exchange.cmcd.is_none()));
+}
+
+#[test]
 fn fast_switch_replaces_what_is_buffered_lower() {
     let two = video(&[500, 3_000], 2, 60);
     let link = Downlink::constant(900_000, 10).then(30_000, 20_000_000);

@@ -98,6 +98,9 @@ export class Player5 {
         this.metrics = singleton('DashMetrics', { settings });
         const playbackController = {
             getIsDynamic: () => live,
+            getPlaybackRate: () => 1,
+            getCurrentLiveLatency: () => NaN,
+            getStreamController: () => null,
             getLowLatencyModeEnabled: () => false,
             getLiveDelay: () => NaN,
         };
@@ -139,6 +142,13 @@ export class Player5 {
         });
         controller.initialize();
         controller.registerStreamType('video', streamProcessor);
+        this.cmcd = singleton('CmcdModel');
+        this.cmcd.setConfig({
+            abrController: controller,
+            dashMetrics: this.metrics,
+            playbackController,
+            throughputController: this.throughput,
+        });
     }
 
     filters() {
@@ -152,7 +162,9 @@ export class Player5 {
 
     // Buffer state changed.
     S(loaded) {
-        this.metrics.addBufferState('video', loaded ? 'bufferLoaded' : 'bufferStalled', 0);
+        const state = loaded ? 'bufferLoaded' : 'bufferStalled';
+        this.metrics.addBufferState('video', state, 0);
+        this.cmcd.onBufferLevelStateChanged({ mediaType: 'video', state });
         this.bus.trigger(loaded ? EVENTS.BUFFER_LOADED : EVENTS.BUFFER_EMPTY, {}, this.filters());
     }
 
@@ -163,6 +175,20 @@ export class Player5 {
         this.delay = 0;
         this.controller.checkPlaybackQuality('video', STREAM);
         return [this.current.absoluteIndex, this.delay, this.votes];
+    }
+
+    // Request for a media segment: what CMCD has of it, rounded as when it is encoded. Its measured throughput is left out.
+    R(index, representation) {
+        const { duration } = this.session;
+        const chosen = this.representations[representation];
+        const { bandwidth } = chosen;
+        const data = this.cmcd.deriveCmcdDataForRequest({
+            type: 'MediaSegment', mediaType: 'video', url: '', representation: chosen, bandwidth, duration,
+        });
+        const only = (list) => (Array.isArray(list) ? list[0].value : list);
+        const { ot } = data;
+        const [bl, br, d, dl, rtp, tb] = ['bl', 'br', 'd', 'dl', 'rtp', 'tb'].map((key) => Math.round(only(data[key])));
+        return { bl, br, d, dl, ot, rtp, su: data.su === true, tb };
     }
 
     // Progress report.

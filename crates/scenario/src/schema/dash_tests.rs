@@ -185,6 +185,7 @@ fn mistakes_are_reported_where_they_are() {
         (player("kind = \"vlc\""), 7, "needs a progressive video"),
         (player("kind = \"dash.js-2.9\", buffer = \"0 s\""), 7, "`buffer` is zero"),
         (player("kind = \"dash.js-2.9\", fast_switch = true"), 7, "no option `fast_switch`"),
+        (player("kind = \"bola\", cmcd = true"), 7, "no option `cmcd`"),
         (player("kind = \"dash.js-2.2\", strategy = \"bola\""), 7, "no option `strategy`"),
         (player("kind = \"dash.js-2.9\", strategy = \"bolla\""), 7, "`bolla`"),
         (player("kind = \"rate\", audio = \"0 kb/s\""), 7, "`audio` is zero"),
@@ -211,7 +212,7 @@ fn what_a_player_is_told_is_written_and_read_again() {
     let everything = "video = { kind = \"dash\", ladder = \"bbb-2s\", duration = \"100 s\", scene_variation = 0.5 }\n\
         player = { kind = \"dash.js-5\", buffer = \"10 s\", buffer_at_top = \"20 s\", startup = \"2 s\", resume = \"3 s\", \
         initial_bitrate = \"500 kb/s\", initial_representation = 3, max_bitrate = \"2 Mb/s\", max_resolution = \"854x480\", \
-        audio = \"128 kb/s\", give_up = \"drain\", fast_switch = false, strategy = \"throughput\", dropped_frames = true, progress_timing = true }\n\
+        audio = \"128 kb/s\", give_up = \"drain\", fast_switch = false, cmcd = true, strategy = \"throughput\", dropped_frames = true, progress_timing = true }\n\
         statistics = { from = \"10 s\", to = \"90 s\", switch_penalty = 3, log_stall_penalty = 1.5 }";
     let scenario = with(everything).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(load(&scenario.resolved(), "dash.toml", None, &[]).as_ref(), Ok(&scenario), "{}", scenario.resolved());

@@ -118,7 +118,10 @@ def configuration(player: Mapping[str, Any]) -> dict[str, Any]:
     if rules:
         abr["rules"] = rules
     largest = str(player["max_resolution"]).split("x") if "max_resolution" in player else []
-    return {"settings": {"streaming": {"buffer": buffer, "abr": abr}}, "largest": [int(side) for side in largest]}
+    streaming: dict[str, Any] = {"buffer": buffer, "abr": abr}
+    if "cmcd" in player:
+        streaming["cmcd"] = {"enabled": player["cmcd"]}
+    return {"settings": {"streaming": streaming}, "largest": [int(side) for side in largest]}
 
 
 def viewed(log: Log, mpd: Path, scenario: _core.Scenario | None = None) -> _core.Viewed:

@@ -132,10 +132,7 @@ def _nginx(namespace: str, root: Path, folder: Path) -> Iterator[str]:
 
 
 def _configuration(server: str) -> dict[str, Any]:
-    configuration = dashjs.configuration({"fast_switch": False})
-    if server == LEVELS_CMCD:
-        configuration["settings"]["streaming"]["cmcd"] = {"enabled": True, "mode": "query"}
-    return configuration
+    return dashjs.configuration({"fast_switch": False, "cmcd": server == LEVELS_CMCD})
 
 
 @contextmanager

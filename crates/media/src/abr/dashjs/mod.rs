@@ -8,7 +8,7 @@
 //!
 //! Thresholds and quirks are those of 2.2.0, 2.9.3 and 5.2.1, read in their npm packages; the rules of 2.9.3 and 5.2.1 are
 //! compared with the originals, decision by decision, in `tests/dashjs.rs`. The player's handling of its buffer and its
-//! requests is elsewhere, but [`BufferWatch`] is here because rules depend on it.
+//! requests is elsewhere, but [`BufferWatch`] is here because rules depend on it, and so is what it reports of itself ([`Reporter`]).
 //!
 //! Not modelled: low-latency live playback, several periods, and limits of the lowest bitrate.
 
@@ -24,6 +24,7 @@ mod ewma;
 mod insufficient_buffer;
 mod js;
 mod quality;
+mod reporter;
 mod request;
 mod switch_history;
 mod throughput_history;
@@ -33,6 +34,7 @@ mod v2_9;
 mod v5;
 
 pub use buffer_state::BufferWatch;
+pub use reporter::{Reporter, Requested};
 pub(super) use v2_2::ENTRY as ENTRY_2_2;
 pub(super) use v2_9::ENTRY as ENTRY_2_9;
 pub(super) use v5::ENTRY as ENTRY_5;

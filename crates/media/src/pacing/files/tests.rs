@@ -63,10 +63,10 @@ fn acked(pacer: &mut FilePacer, at: u64, connection: usize, acked: u64) {
 fn media_of_a_known_mpd_is_paced_from_its_request_to_its_last_byte() {
     let (mut pacer, seen) = made();
     let connection = pacer.open(client(1));
-    pacer.respond(at_ms(0), connection, &response("/film/a.mpd", "", 0));
+    pacer.respond(at_ms(0), connection, response("/film/a.mpd", "", 0));
     assert_eq!((pacer.cap(connection), take(&seen).len()), (None, 0), "an MPD is no media");
     acked(&mut pacer, 10, connection, 1_200);
-    pacer.respond(at_ms(10), connection, &response("/film/hi/1.m4s?x=1", "", 1_200));
+    pacer.respond(at_ms(10), connection, response("/film/hi/1.m4s?x=1", "", 1_200));
     assert_eq!(pacer.cap(connection), Some(Bandwidth::from_mbps(1)));
     assert_eq!((pacer.take_changed(), pacer.take_changed()), (vec![connection], vec![]));
     acked(&mut pacer, 20, connection, 2_199);
@@ -85,7 +85,7 @@ fn other_downloads_are_not_paced() {
     for (path, cmcd) in
         [("/big.iso", ""), ("/film/lo/init.mp4", "ot=i,sf=d,d=4000"), ("/x.m4s", "ot=v,sf=d"), ("/y", "ot=v,d=1,sf=h")]
     {
-        pacer.respond(at_ms(0), connection, &response(path, cmcd, 0));
+        pacer.respond(at_ms(0), connection, response(path, cmcd, 0));
         assert_eq!(pacer.cap(connection), None, "{path}");
     }
     assert_eq!((take(&seen), pacer.counts().media), (vec![], 0));
@@ -95,13 +95,13 @@ fn other_downloads_are_not_paced() {
 fn a_session_is_one_viewer_on_all_of_its_connections() {
     let (mut pacer, seen) = made();
     let (first, second, other) = (pacer.open(client(1)), pacer.open(client(2)), pacer.open(client(1)));
-    pacer.respond(at_ms(0), first, &response("/film/hi/1.m4s", "sid=\"a\",bl=9000,ot=v", 0));
-    pacer.respond(at_ms(0), other, &response("/film/hi/1.m4s", "sid=\"b\"", 0));
+    pacer.respond(at_ms(0), first, response("/film/hi/1.m4s", "sid=\"a\",bl=9000,ot=v", 0));
+    pacer.respond(at_ms(0), other, response("/film/hi/1.m4s", "sid=\"b\"", 0));
     acked(&mut pacer, 100, first, 1_000);
-    pacer.respond(at_ms(100), second, &response("/film/hi/2.m4s", "sid=\"a\"", 0));
+    pacer.respond(at_ms(100), second, response("/film/hi/2.m4s", "sid=\"a\"", 0));
     assert_eq!(pacer.cap(second), Some(Bandwidth::from_mbps(1)));
     assert_eq!(pacer.cap(other), Some(Bandwidth::from_mbps(2)));
-    pacer.respond(at_ms(100), first, &response("/film/hi/3.m4s", "sid=\"a\"", 1_000));
+    pacer.respond(at_ms(100), first, response("/film/hi/3.m4s", "sid=\"a\"", 1_000));
     assert_eq!([first, second].map(|at| pacer.cap(at)), [Some(Bandwidth::from_bps(500_000)); 2], "one pace for both");
     let asked = [
         ("requested", 0, 9_000, 2),
@@ -116,7 +116,7 @@ fn a_session_is_one_viewer_on_all_of_its_connections() {
     pacer.close(at_ms(300), second);
     assert_eq!(take(&seen).iter().map(|seen| (seen.0, seen.1)).collect::<Vec<_>>(), [("left", 0)]);
     let again = pacer.open(client(3));
-    pacer.respond(at_ms(400), again, &response("/film/hi/1.m4s", "sid=\"c\"", 0));
+    pacer.respond(at_ms(400), again, response("/film/hi/1.m4s", "sid=\"c\"", 0));
     assert_eq!(take(&seen), [("requested", 0, 0, 2)], "the place of who has left, without what was buffered there");
 }
 
@@ -124,16 +124,16 @@ fn a_session_is_one_viewer_on_all_of_its_connections() {
 fn a_connection_that_sends_media_knows_when_the_buffer_will_be_empty() {
     let (mut pacer, _) = made();
     let connection = pacer.open(client(1));
-    pacer.respond(at_ms(100), connection, &response("/film/hi/1.m4s", "", 0));
+    pacer.respond(at_ms(100), connection, response("/film/hi/1.m4s", "", 0));
     assert_eq!(pacer.buffered_until(connection), Some(Instant::ZERO), "nothing is buffered");
     acked(&mut pacer, 500, connection, 1_000);
     assert_eq!(pacer.buffered_until(connection), None, "nothing is being sent");
-    pacer.respond(at_ms(500), connection, &response("/other.iso", "", 1_000));
+    pacer.respond(at_ms(500), connection, response("/other.iso", "", 1_000));
     assert_eq!(pacer.buffered_until(connection), None, "no media");
-    pacer.respond(at_ms(700), connection, &response("/film/hi/2.m4s", "", 2_000));
+    pacer.respond(at_ms(700), connection, response("/film/hi/2.m4s", "", 2_000));
     assert_eq!(pacer.buffered_until(connection), Some(at_ms(4_500)), "4 s since the first one arrived");
     let reports = pacer.open(client(2));
-    pacer.respond(at_ms(700), reports, &response("/else/1.m4s", "ot=v,d=3000,bl=9000", 0));
+    pacer.respond(at_ms(700), reports, response("/else/1.m4s", "ot=v,d=3000,bl=9000", 0));
     assert_eq!(pacer.buffered_until(reports), Some(at_ms(9_700)));
 }
 
@@ -145,7 +145,7 @@ fn without_a_session_an_address_is_a_viewer_of_each_mpd() {
     for (connection, path) in
         connections.into_iter().zip(["/film/lo/1.m4s", "/film/lo/2.m4s", "/film/lo/1.m4s", "/b/lo/1.m4s"])
     {
-        pacer.respond(at_ms(0), connection, &response(path, "", 0));
+        pacer.respond(at_ms(0), connection, response(path, "", 0));
     }
     let viewers: Vec<_> = take(&seen).iter().map(|seen| seen.1).collect();
     assert_eq!(viewers, [0, 0, 1, 2]);
@@ -156,14 +156,14 @@ fn without_a_session_an_address_is_a_viewer_of_each_mpd() {
 fn who_does_not_ask_again_has_left_until_they_do() {
     let (mut pacer, seen) = made();
     let (quiet, busy) = (pacer.open(client(1)), pacer.open(client(2)));
-    pacer.respond(at_ms(0), quiet, &response("/film/lo/1.m4s", "", 0));
+    pacer.respond(at_ms(0), quiet, response("/film/lo/1.m4s", "", 0));
     acked(&mut pacer, 0, quiet, 1_000);
-    pacer.respond(at_ms(9_999), busy, &response("/film/lo/1.m4s", "", 0));
+    pacer.respond(at_ms(9_999), busy, response("/film/lo/1.m4s", "", 0));
     assert_eq!(pacer.counts().viewers, 2, "4 s of media, and less than 10 s without a request");
-    pacer.respond(at_ms(10_000), busy, &response("/film/lo/2.m4s", "", 1_000));
+    pacer.respond(at_ms(10_000), busy, response("/film/lo/2.m4s", "", 1_000));
     assert_eq!(pacer.counts().viewers, 1);
     assert!(take(&seen).iter().any(|seen| (seen.0, seen.1) == ("left", 0)));
-    pacer.respond(at_ms(20_000), quiet, &response("/film/lo/2.m4s", "", 1_000));
+    pacer.respond(at_ms(20_000), quiet, response("/film/lo/2.m4s", "", 1_000));
     assert_eq!((pacer.counts().viewers, take(&seen)), (2, vec![("requested", 0, 0, 2)]));
 }
 
@@ -172,14 +172,14 @@ fn a_player_that_reports_what_it_plays_needs_no_mpd() {
     let (mut pacer, seen) = made();
     let connection = pacer.open(client(1));
     for k in 0..2 {
-        pacer.respond(at_ms(0), connection, &response("/else/1.m4s", "ot=av,d=3000,sid=\"a\",tb=2000", k * 1_000));
+        pacer.respond(at_ms(0), connection, response("/else/1.m4s", "ot=av,d=3000,sid=\"a\",tb=2000", k * 1_000));
         acked(&mut pacer, 0, connection, (k + 1) * 1_000);
     }
     let buffers: Vec<_> = take(&seen).iter().map(|seen| seen.2).collect();
     assert_eq!(buffers, [0, 3_000, 3_000, 6_000]);
     let mut sammy = FilePacer::new(create("sammy", &Options::default()).unwrap().unwrap());
     let connection = sammy.open(client(1));
-    sammy.respond(at_ms(0), connection, &response("/else/1.m4s", "ot=v,d=3000,bl=30000,tb=2000", 0));
+    sammy.respond(at_ms(0), connection, response("/else/1.m4s", "ot=v,d=3000,bl=30000,tb=2000", 0));
     assert_eq!(sammy.cap(connection), Some(Bandwidth::from_bps(3_000_000)), "1.5 times the highest bitrate");
 }
 
@@ -187,7 +187,7 @@ fn a_player_that_reports_what_it_plays_needs_no_mpd() {
 fn a_host_may_know_its_viewers() {
     let (mut pacer, seen) = made();
     let (connection, viewer) = pacer.open_of_viewer(at_ms(0), None, None);
-    let answer = Answer { media: Some(MediaSegment { representation: 0, index: 0 }), bytes: 10, end: 10 };
+    let answer = Answer { media: Some(MediaSegment { representation: 0, index: 0 }), bytes: 10, end: 10, cmcd: None };
     let progress = Progress { acked: 0, written: 10, over: false };
     pacer.progress(at_ms(0), connection, progress, std::iter::once(answer));
     assert_eq!(pacer.cap(connection), Some(Bandwidth::from_mbps(1)));
@@ -201,7 +201,8 @@ fn a_host_may_know_its_viewers() {
 fn another_connection_in_the_place_of_one_begins_from_zero() {
     let (mut pacer, seen) = made();
     let (connection, viewer) = pacer.open_of_viewer(at_ms(0), None, None);
-    let answer = |index, end| Answer { media: Some(MediaSegment { representation: 0, index }), bytes: 10, end };
+    let answer =
+        |index, end| Answer { media: Some(MediaSegment { representation: 0, index }), bytes: 10, end, cmcd: None };
     let at = |acked| Progress { acked, written: u64::MAX, over: false };
     pacer.progress(at_ms(0), connection, at(0), [answer(0, 10), answer(1, 20)].into_iter());
     pacer.progress(at_ms(1), connection, at(15), std::iter::empty());
@@ -248,13 +249,13 @@ fn there_is_a_most_of_viewers() {
     let (mut pacer, _) = made();
     for n in 0..300 {
         let connection = pacer.open(client(1));
-        pacer.respond(at_ms(0), connection, &response("/film/lo/1.m4s", &format!("sid=\"{n}\""), 0));
+        pacer.respond(at_ms(0), connection, response("/film/lo/1.m4s", &format!("sid=\"{n}\""), 0));
     }
     assert_eq!(pacer.counts().viewers, 256);
     assert_eq!((pacer.cap(255).is_some(), pacer.cap(256)), (true, None));
     pacer.close(at_ms(1), 0);
     let connection = pacer.open(client(1));
-    pacer.respond(at_ms(1), connection, &response("/film/lo/1.m4s", "sid=\"x\"", 0));
+    pacer.respond(at_ms(1), connection, response("/film/lo/1.m4s", "sid=\"x\"", 0));
     assert_eq!((connection, pacer.cap(connection).is_some()), (0, true));
 }
 
@@ -291,7 +292,7 @@ proptest! {
                 Step::Open(n) => open.push((pacer.open(client(n)), 0)),
                 Step::Respond(c, k, session, buffer) if c < open.len() => {
                     let sid = session.map_or_else(String::new, |n| format!("sid=\"{n}\",bl={buffer},ot=v,d=4000"));
-                    pacer.respond(at_ms(now), open[c].0, &response(&format!("/film/hi/{k}.m4s"), &sid, open[c].1));
+                    pacer.respond(at_ms(now), open[c].0, response(&format!("/film/hi/{k}.m4s"), &sid, open[c].1));
                 }
                 Step::Acknowledge(c, bytes) if c < open.len() => {
                     open[c].1 += bytes;

@@ -33,8 +33,9 @@ pub use domain::outside_domain;
 pub use options::{DashOptions, GiveUp};
 
 use super::{Content, Player, PlayerOptions, PlayerSetup, SetupError, receive, refuse_unknown};
-use crate::abr::dashjs::BufferWatch;
+use crate::abr::dashjs::{BufferWatch, Release, Reporter, Requested};
 use crate::abr::{self, AbrRule, BufferState, Download, Event, Pictures, Playback as Phase, View};
+use crate::cmcd::Cmcd;
 use crate::content::DashVideo;
 use crate::http::{Exchanges, HttpClient};
 use crate::stream::Stream;
@@ -69,6 +70,7 @@ struct Core {
     buffer: MediaBuffer,
     playback: Playback,
     watch: Option<BufferWatch>,
+    reporter: Option<Reporter>,
     /// The buffer level at the last measurement.
     measured: Duration,
     current: usize,
@@ -82,8 +84,9 @@ fn build(profile: Profile, setup: &PlayerSetup) -> Result<Box<dyn Player + Send>
     let player = profile.name;
     let options = &setup.options;
     refuse_unknown(player, &options.file, &[])?;
-    if options.dash.fast_switch.is_some() && !profile.can_switch_fast() {
-        return Err(SetupError::UnknownOption { player, option: "fast_switch".into() });
+    let of_five = [("fast_switch", options.dash.fast_switch.is_some()), ("cmcd", options.dash.cmcd.is_some())];
+    if let Some((option, _)) = of_five.into_iter().find(|(_, given)| *given && profile.release != Some(Release::V5)) {
+        return Err(SetupError::UnknownOption { player, option: option.into() });
     }
     let Content::Dash(video) = &setup.content else {
         return Err(SetupError::WrongContent { player, needs: "a DASH video" });
@@ -161,6 +164,7 @@ impl Dash {
             pending: VecDeque::new(),
             buffer: MediaBuffer::new(video.segments()),
             playback: Playback::new(),
+            reporter: options.cmcd.unwrap_or(false).then(Reporter::default),
             watch: profile.release.map(|release| BufferWatch::new(release, limits.buffer)),
             measured: Duration::ZERO,
             current: first_representation(&profile, &video, options).min(limits.top),
@@ -228,6 +232,9 @@ impl Dash {
         let loaded = state == BufferState::Loaded;
         self.core.log.emit(at, PlayerEvent::BufferStateChanged { loaded });
         self.rule.observe(&self.core.view(at), &Event::BufferState(state));
+        if let Some(reporter) = self.core.reporter.as_mut().filter(|_| !loaded) {
+            reporter.note_empty();
+        }
         if self.core.profile.stops_video() && self.core.playback.has_begun() {
             self.core.playback.stopped = !loaded;
             if !loaded && self.core.playback.is_moving() {
@@ -333,6 +340,18 @@ impl Core {
 
     fn level(&self, now: Instant) -> Duration {
         self.end_of_buffer() - self.playback.position(now)
+    }
+
+    /// What the player reports with the next request for media, if it reports anything.
+    fn report(&mut self) -> Option<Cmcd> {
+        let bitrate = |rank: usize| self.video.representations()[rank].bitrate;
+        let requested = Requested {
+            buffer: self.measured,
+            bitrate: bitrate(self.current),
+            top: bitrate(self.limits.top),
+            duration: self.video.ladder().segment_duration(),
+        };
+        self.reporter.as_mut().map(|reporter| reporter.report(&requested))
     }
 
     /// The level at which requests pause.

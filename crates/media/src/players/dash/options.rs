@@ -55,4 +55,6 @@ pub struct DashOptions {
     pub give_up: Option<GiveUp>,
     /// dash.js 5: after a switch upwards, download buffered segments of a lower representation again.
     pub fast_switch: Option<bool>,
+    /// dash.js 5: report the buffer, the bitrate and more to the server with each request for media (CMCD, CTA-5004).
+    pub cmcd: Option<bool>,
 }

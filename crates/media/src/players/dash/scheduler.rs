@@ -267,8 +267,8 @@ impl Dash {
         self.scheduler.ask = true;
         let bytes = core.video.bytes(rank, index);
         let kind = Kind::Media(Media::new(index, rank, bytes, now));
-        let media = Some(MediaSegment { representation: rank as u32, index });
-        let exchange = Exchange { media, ..headers::get(bytes) };
+        let media = MediaSegment { representation: rank as u32, index };
+        let exchange = headers::get_media(bytes, media, core.report());
         let request = self.request(now, stream, exchange, kind);
         let representation = rank as u16;
         self.core.log.emit(now, PlayerEvent::SegmentRequested { request, index, representation });
