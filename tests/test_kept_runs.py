@@ -56,7 +56,7 @@ def test_what_is_no_table_of_live_runs_is_refused(anabranch: Run, tmp_path: Path
     for arguments, message in (
         (("--again", "other.parquet"), "the column `part` is missing"),
         (("--again", "text.parquet"), "no table of kept runs"),
-        (("--again", "nowhere.parquet"), "nowhere.parquet: there is no such file; expected one, or the shipped table"),
+        (("--again", "nowhere.parquet"), "nowhere.parquet: there is no such file; expected one, or a shipped table"),
         (("--keep", "runs.json"), "expected a file that ends in .parquet"),
     ):
         done = anabranch("validate", *arguments)

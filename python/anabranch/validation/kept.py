@@ -23,7 +23,8 @@ from anabranch.validation.report import Kernel
 
 Row = Mapping[str, Any]
 
-_SHIPPED = "kernel-runs.parquet"
+_SHIPPED = ("kernel-runs.parquet", "kernel-drawn.parquet")
+"""Tables of this project's runs: all parts but the drawn test cases, and those."""
 # The columns besides those of a measurement: the field of each kind, and what the table calls it.
 _LATENESS = {field.name: f"lateness.{field.name}" for field in dataclasses.fields(Lateness)}
 _KERNEL = {"release": kept_runs.KERNEL, "header_room": "header_room", "writer": "writer"}
@@ -72,15 +73,15 @@ def _rows(part: Part, name: str, runs: Recorded, kernel: Kernel) -> Iterator[Row
 
 
 def read(file: Path) -> LiveRuns:
-    """The live runs of a table, or of the shipped one where there is no file of its name.
+    """The live runs of a table, or of a shipped one where there is no file of its name.
 
     Raises:
         InputError: It is no table of live runs.
     """
     if not file.exists():
-        if str(file) != _SHIPPED:
-            raise InputError(f"{file}: there is no such file; expected one, or the shipped table {_SHIPPED}")
-        file = kept_runs.DATA / _SHIPPED
+        if str(file) not in _SHIPPED:
+            raise InputError(f"{file}: there is no such file; expected one, or a shipped table, {' or '.join(_SHIPPED)}")
+        file = kept_runs.DATA / file
     rows = kept_runs.read(file)
     if missing := [name for name in _COLUMNS if not rows or name not in rows[0]]:
         raise InputError(f"{file}: this is no table of `validate --keep`: the column `{missing[0]}` is missing")
