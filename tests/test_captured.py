@@ -274,6 +274,35 @@ def test_other_formats_say_the_same(tmp_path: Path, order: str, magic: int, link
     assert list(theirs.causes)[:2] == list(ours.causes)[:2]
 
 
+def section(order: str, packets: list[tuple[float, bytes]]) -> bytes:
+    """A section of a pcapng with one interface, of raw IP, whose times are nanoseconds."""
+
+    def block(kind: int, content: bytes) -> bytes:
+        size = struct.pack(f"{order}I", 12 + len(content))
+        return struct.pack(f"{order}I", kind) + size + content + size
+
+    whole = block(0x0A0D0D0A, struct.pack(f"{order}IHHq", 0x1A2B3C4D, 1, 0, -1))
+    whole += block(1, struct.pack(f"{order}HHIHHB3xHH", 101, 0, 0, 9, 1, 9, 0, 0))
+    for time, packet in packets:
+        high, low = divmod(round(time * 10**9), 1 << 32)
+        numbers = struct.pack(f"{order}IIIII", 0, high, low, len(packet), len(packet))
+        whole += block(6, numbers + packet.ljust(-(-len(packet) // 4) * 4, b"\0"))
+    return whole
+
+
+def test_each_section_of_a_capture_has_its_own_byte_order_and_interfaces(tmp_path: Path) -> None:
+    server = captured(tmp_path, **{"link.wifi.loss": "3 %"})
+    frames = capturefile.read(server)
+    ends = zip(frames.time_s.tolist(), frames.ip.tolist(), frames.end.tolist(), strict=True)
+    packets = [(time, frames.content[begin:end].tobytes()) for time, begin, end in ends]
+    half, both = len(packets) // 2, tmp_path / "both.pcapng"
+    both.write_bytes(section("<", packets[:half]) + section(">", packets[half:]))
+    again = capturefile.read(both)
+    assert again.interface.tolist() == [0] * half + [1] * (len(packets) - half)
+    assert again.time_s == pytest.approx(frames.time_s, abs=1e-9)
+    assert explain_capture(both).causes == pytest.approx(explain_capture(server).causes)
+
+
 def test_a_capture_that_begins_late_says_what_it_lacks(tmp_path: Path) -> None:
     server = captured(tmp_path, **{"link.wifi.loss": "3 %"})
     whole = rewritten(server, "<", 0xA1B23C4D, 101, b"")

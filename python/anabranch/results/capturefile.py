@@ -6,6 +6,7 @@ import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ _BYTE_ORDER = 0x1A2B3C4D
 _NAME, _RESOLUTION, _END = 2, 9, 0
 _INTERFACE_OPTIONS = 16
 _PACKET_DATA = 28
+# The option of a packet that says its direction.
+_FLAGS, _OUTBOUND = 2, 2
 
 # The first number of a pcap, with how many units of its times a second has.
 _PCAP = {0xA1B2C3D4: 1e6, 0xA1B23C4D: 1e9}
@@ -73,13 +76,13 @@ def read(file: Path) -> Frames:
     if not content:
         raise InputError(f"{file}: an empty file; expected a capture (pcap or pcapng)")
     try:
-        rows, interfaces = _rows(content)
+        found = _packets(content)
     except (struct.error, IndexError, UnicodeDecodeError):
         raise InputError(f"{file}: the capture ends within a packet, or is damaged") from None
-    if rows is None:
+    if found is None:
         raise InputError(f"{file}: no capture; expected the formats pcap or pcapng")
-    table = np.array(rows, np.float64).reshape(-1, 5)
-    interface, data, captured, outbound = table[:, 1:].astype(np.int64).T
+    packets, interfaces = found
+    interface, data, captured = packets.interface, packets.data, packets.captured
     links = np.array([each.link for each in interfaces], np.int64)
     if unknown := sorted(set(links[np.unique(interface)].tolist()) - set(_LINK_HEADERS)):
         raise InputError(f"{file}: its link has the type {unknown[0]}; expected Ethernet, raw IP, or Linux's `any`")
@@ -88,7 +91,12 @@ def read(file: Path) -> Frames:
     kinds = (whole[data[framed] + 12].astype(np.int64) << 8) + whole[data[framed] + 13]
     ip[framed[kinds == _VLAN]] += _VLAN_LEN
     names = tuple(each.name for each in interfaces)
-    return Frames(whole, names, table[:, 0], interface, ip, data + captured, outbound == 1)
+    return Frames(whole, names, packets.time_s, interface, ip, data + captured, packets.outbound)
+
+
+def numbers(content: memoryview, order: str, size: int = 4) -> NDArray[np.unsignedinteger[Any]]:
+    """The numbers of so many bytes that begin at each byte of a file."""
+    return np.ndarray((max(len(content) - size + 1, 0),), f"{order}u{size}", content, strides=(1,))
 
 
 @dataclass(frozen=True)
@@ -98,58 +106,110 @@ class _Interface:
     per_s: float
 
 
-_Row = tuple[float, int, int, int, int]
-"""Of a packet: seconds, interface, where its data begins, how much of it was captured, whether it was sent."""
+@dataclass(frozen=True)
+class _Packets:
+    """Of each packet: seconds, interface, where its data begins, how much of it was captured, whether it was sent."""
+
+    time_s: NDArray[np.float64]
+    interface: Integers
+    data: Integers
+    captured: Integers
+    outbound: Mask
 
 
-def _rows(content: memoryview) -> tuple[list[_Row] | None, list[_Interface]]:
+def _packets(content: memoryview) -> tuple[_Packets, list[_Interface]] | None:
     if len(content) < _PCAP_HEADER:
-        return None, []
+        return None
     for order in "<>":
         (magic,) = struct.unpack_from(f"{order}I", content)
         if magic in _PCAP:
             (link,) = struct.unpack_from(f"{order}I", content, 20)
             interface = _Interface("", link & 0xFFFF, _PCAP[magic])
             return _records(content, order, interface.per_s), [interface]
-    return _blocks(content) if struct.unpack_from("<I", content) == (_SECTION,) else (None, [])
+    return _sections(content) if struct.unpack_from("<I", content) == (_SECTION,) else None
 
 
-def _records(content: memoryview, order: str, per_s: float) -> list[_Row]:
-    rows, at, record = [], _PCAP_HEADER, struct.Struct(f"{order}IIII")
+def _records(content: memoryview, order: str, per_s: float) -> _Packets:
+    begins, at, captured = [], _PCAP_HEADER, struct.Struct(f"{order}I")
     # The last record may be cut off: the program that wrote it was ended.
     while at + _PCAP_RECORD <= len(content):
-        seconds, part, captured, _ = record.unpack_from(content, at)
-        if at + _PCAP_RECORD + captured > len(content):
+        (size,) = captured.unpack_from(content, at + 8)
+        if at + _PCAP_RECORD + size > len(content):
             break
-        rows.append((seconds + part / per_s, 0, at + _PCAP_RECORD, captured, 0))
-        at += _PCAP_RECORD + captured
-    return rows
+        begins.append(at)
+        at += _PCAP_RECORD + size
+    records, words = np.array(begins, np.int64), numbers(content, order)
+    none = np.zeros(len(records), np.int64)
+    return _Packets(
+        time_s=words[records] + words[records + 4] / per_s,
+        interface=none,
+        data=records + _PCAP_RECORD,
+        captured=words[records + 8].astype(np.int64),
+        outbound=none > 0,
+    )
 
 
-def _blocks(content: memoryview) -> tuple[list[_Row], list[_Interface]]:
-    rows: list[_Row] = []
+def _sections(content: memoryview) -> tuple[_Packets, list[_Interface]]:
+    """The packets of a pcapng, section by section: each has its byte order, and counts its interfaces anew."""
     interfaces: list[_Interface] = []
-    first, at, order = 0, 0, "<"
-    while at + 12 <= len(content):
-        kind, size = struct.unpack_from(f"{order}II", content, at)
-        if kind == _SECTION:
-            order = "<" if struct.unpack_from("<I", content, at + 8) == (_BYTE_ORDER,) else ">"
-            (size,) = struct.unpack_from(f"{order}I", content, at + 4)
-            # The interfaces of a section are counted anew.
-            first = len(interfaces)
-        if size < 12 or at + size > len(content):
+    sections = []
+    at: int | None = 0
+    while at is not None:
+        order = "<" if struct.unpack_from("<I", content, at + 8) == (_BYTE_ORDER,) else ">"
+        first = len(interfaces)
+        blocks, more, at = _section(content, at, order)
+        interfaces += more
+        sections.append(_of_blocks(content, order, blocks, first, np.array([each.per_s for each in interfaces])))
+    columns = zip(
+        *((each.time_s, each.interface, each.data, each.captured, each.outbound) for each in sections), strict=True
+    )
+    return _Packets(*(np.concatenate(column) for column in columns)), interfaces
+
+
+def _section(content: memoryview, at: int, order: str) -> tuple[Integers, list[_Interface], int | None]:
+    """Where the packets of a section are, its interfaces, and where the next section begins."""
+    begins: list[int] = []
+    interfaces: list[_Interface] = []
+    header, end, section = struct.Struct(f"{order}II"), len(content), at
+    while at + 12 <= end:
+        kind, size = header.unpack_from(content, at)
+        if kind == _SECTION and at > section:
+            return np.array(begins, np.int64), interfaces, at
+        if size < 12 or at + size > end:
             break
-        if kind == _INTERFACE:
+        if kind == _PACKET:
+            begins.append(at)
+        elif kind == _INTERFACE:
             interfaces.append(_interface(content, at, size, order))
-        elif kind == _PACKET:
-            number, high, low, captured = struct.unpack_from(f"{order}IIII", content, at + 8)
-            options = at + _PACKET_DATA + -(-captured // 4) * 4
-            sent = options + 8 < at + size and struct.unpack_from(f"{order}HHI", content, options)
-            flags = sent[2] & 3 if sent and sent[0] == 2 else 0
-            time_s = ((high << 32) + low) / interfaces[first + number].per_s
-            rows.append((time_s, first + number, at + _PACKET_DATA, captured, int(flags == 2)))
         at += size
-    return rows, interfaces
+    return np.array(begins, np.int64), interfaces, None
+
+
+def _of_blocks(content: memoryview, order: str, blocks: Integers, first: int, per_s: NDArray[np.float64]) -> _Packets:
+    """The packets of a section.
+
+    Args:
+        content: The file.
+        order: The byte order of the section.
+        blocks: Where the blocks of its packets begin.
+        first: The number of its first interface.
+        per_s: How many units of their times a second has, of all interfaces.
+    """
+    words, halves = numbers(content, order), numbers(content, order, 2)
+    size, number, high, low, captured = (words[blocks + place].astype(np.int64) for place in (4, 8, 12, 16, 20))
+    interface = first + number
+    options = blocks + _PACKET_DATA + -(-captured // 4) * 4
+    there = options + 8 < blocks + size
+    flags = np.zeros(len(blocks), np.int64)
+    flagged = np.flatnonzero(there)[halves[options[there]] == _FLAGS]
+    flags[flagged] = words[options[flagged] + 4]
+    return _Packets(
+        time_s=((high << 32) + low) / per_s[interface],
+        interface=interface,
+        data=blocks + _PACKET_DATA,
+        captured=captured,
+        outbound=flags & 3 == _OUTBOUND,
+    )
 
 
 def _interface(content: memoryview, at: int, size: int, order: str) -> _Interface:

@@ -233,13 +233,14 @@ class _Reader:
         """The packets by connection, path, and the port of the end that does not send."""
         other = np.where(is_sent, self.destination, self.source)
         own = np.where(is_sent, self.source, self.destination)
-        addresses = self.names[:, :-2]
-        pairs = np.concatenate([addresses[own], addresses[other]], axis=1)
-        kinds, path = _distinct(pairs)
-        names = _paths([(_address(kind[17:]), _address(kind[:17])) for kind in kinds])
+        addresses, of_end = _distinct(self.names[:, :-2])
+        pairs, path = np.unique(of_end[own] * len(addresses) + of_end[other], return_inverse=True)
+        ends = [
+            (_address(addresses[pair % len(addresses)]), _address(addresses[pair // len(addresses)])) for pair in pairs
+        ]
         ports = self.names[:, -2].astype(np.int64) * 256 + self.names[:, -1]
         packets = self.headers.packets(
-            paths=names,
+            paths=_paths(ends),
             time_s=self.time_s,
             path=path,
             is_sent=is_sent,
@@ -328,9 +329,13 @@ def _distinct(rows: Bytes) -> tuple[Bytes, Integers]:
     padded[:, : rows.shape[1]] = rows
     numbers = np.zeros(len(rows), np.int64)
     for column in padded.view(np.uint64).T:
+        # Most bytes of an address of IPv4 are zero.
+        if (column == column[0]).all():
+            continue
         values, inverse = np.unique(column, return_inverse=True)
-        _, numbers = np.unique(numbers * len(values) + inverse, return_inverse=True)
-    _, firsts = np.unique(numbers, return_index=True)
+        numbers = np.unique(numbers * len(values) + inverse, return_inverse=True)[1] if numbers.any() else inverse
+    firsts = np.empty(int(numbers.max()) + 1, np.int64)
+    firsts[numbers[::-1]] = np.arange(len(rows))[::-1]
     return rows[firsts], numbers
 
 

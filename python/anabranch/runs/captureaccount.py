@@ -306,6 +306,7 @@ class PathAccount:
         undue = np.concatenate([[0], np.cumsum(~self.is_due)])
         pauses = [each for each in self._pauses if np.ptp(undue[np.searchsorted(self.at, each)])]
         begins, ends = np.array([*pauses, (np.inf, np.inf)]).T
+        full = np.flatnonzero(self.flight >= _AGAIN * path.flight)
         ended = -np.inf
         repaired = np.flatnonzero(np.isfinite(path.repaired_s))
         for segment in repaired[np.argsort(path.repaired_s[repaired], kind="stable")].tolist():
@@ -314,10 +315,9 @@ class PathAccount:
                 # Of several repairs in a round trip the first one reduces the window.
                 continue
             ended = time + path.rtt_s
-            settled = int(np.searchsorted(self.at, ended))
-            back = np.flatnonzero(self.flight[settled:] >= _AGAIN * path.flight)
+            back = int(np.searchsorted(full, np.searchsorted(self.at, ended)))
             pause = max(ended, float(begins[np.searchsorted(ends, ended)]))
-            last = settled + int(back[0]) if len(back) else len(self.at)
+            last = int(full[back]) if back < len(full) else len(self.at)
             last = min(last, int(np.searchsorted(self.at, pause)))
             found[int(np.searchsorted(self.at, time - path.rtt_s)) : last] = _CAUSES.index(self._why_repaired(segment))
         return found
