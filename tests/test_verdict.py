@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anabranch.runs import verdict
-from anabranch.runs.parts import Part
+from anabranch.runs.parts import Part, path_of
 from anabranch.runs.trials import Trial, WhatIf
 
 
@@ -78,3 +78,19 @@ def test_requests_that_take_long_are_named_although_a_capture_has_no_part_for_th
 def test_a_receive_window_that_is_always_full_hides_what_paths_could_carry() -> None:
     assert verdict.first_of_capture(parts(receive_window=0.004), 0.0, 0.4) is None
     assert verdict.first_of_capture(parts(receive_window=0.004), 0.0, 0.9) == "receive-window"
+
+
+def test_the_path_to_look_at_is_the_one_that_others_wait_for() -> None:
+    waiting = [
+        Part("wifi", "last-bytes", "lte", 0.0, 0.3),
+        Part("wifi", "last-bytes", "wifi", 0.0, 0.2),
+        Part("lte", "last-bytes", None, 0.0, 0.1),
+    ]
+    assert path_of(waiting, "last-bytes") == "lte"
+    assert path_of(waiting[1:], "last-bytes") == "wifi"
+    assert path_of(waiting, "loss-random") is None
+    # Another connection is no path.
+    assert path_of([Part("wifi", "shared", "traffic-1", 0.0, 0.3)], "shared") == "wifi"
+    # What an outage lost is on its path.
+    cut = [Part("lte", "link-down", None, 0.0, 0.2), Part("wifi", "loss-outage", None, 0.0, 0.3)]
+    assert path_of(cut, "link-down") == "wifi"

@@ -23,7 +23,7 @@ from anabranch.results.playerlog import PlayerLog
 from anabranch.results.recording import Array
 from anabranch.runs import verdict
 from anabranch.runs.captureaccount import SLICE_S, Spent, account
-from anabranch.runs.parts import Part, by_cause
+from anabranch.runs.parts import Part, by_cause, path_of
 
 _MOST_SLICES = 500_000
 
@@ -83,9 +83,14 @@ class CaptureExplanation:
         window_full = self.window_full_s / self.due_s if self.due_s else 0.0
         return verdict.first_of_capture(self.parts, requests, window_full)
 
+    @property
+    def first_path(self) -> str | None:
+        """The path to look at first: the one that most of the first cause is of, or waits for; none for requests."""
+        return path_of(self.parts, self.first_cause) if self.first_cause else None
+
     def as_dict(self) -> dict[str, Any]:
         """The same for JSON."""
-        return {**asdict(self), "causes": self.causes, "first_cause": self.first_cause}
+        return {**asdict(self), "causes": self.causes, "first_cause": self.first_cause, "first_path": self.first_path}
 
 
 def explain_capture(

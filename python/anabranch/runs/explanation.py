@@ -18,7 +18,7 @@ from anabranch.errors import InputError
 from anabranch.results import downloads, events, linktime, metrics, recording
 from anabranch.results.linktime import SLICE_S
 from anabranch.runs import reading, remedies, runfolder, trials, verdict
-from anabranch.runs.parts import Part, by_cause
+from anabranch.runs.parts import Part, by_cause, path_of
 from anabranch.runs.trials import WhatIf
 from anabranch.system import regular
 
@@ -103,11 +103,16 @@ class Explanation:
         """
         return verdict.first_cause(self.parts, self.what_if)
 
+    @property
+    def first_path(self) -> str | None:
+        """The path to look at first: the one that most of the first cause is of, or waits for."""
+        return path_of(self.parts, self.first_cause) if self.first_cause else None
+
     def as_dict(self) -> dict[str, Any]:
         """The same for JSON."""
         found = asdict(replace(self, _over_time=None))
         del found["_over_time"]
-        return {**found, "causes": self.causes, "first_cause": self.first_cause}
+        return {**found, "causes": self.causes, "first_cause": self.first_cause, "first_path": self.first_path}
 
     def figure(self) -> Figure:
         """What each path's link went to over time, by cause, with the player's buffer and its stalls.

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 _OUTAGE, _OF_OUTAGE = "link-down", "loss-outage"
+_SHARED = "shared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +41,18 @@ def of_outages(parts: Sequence[Part]) -> list[Part]:
     if all(part.cause != _OUTAGE for part in parts):
         return list(parts)
     return [replace(part, cause=_OUTAGE) if part.cause == _OF_OUTAGE else part for part in parts]
+
+
+def path_of(parts: Sequence[Part], cause: str) -> str | None:
+    """The path to look at for a cause: the one that most of the cause's share is of; none if it has no part.
+
+    What a path loses while it waits for another one counts for that one, which has the fault: the last bytes are on it,
+    or a loss that is not repaired yet.
+    """
+    shares: dict[str, float] = {}
+    for part in of_outages(parts):
+        if part.cause == cause:
+            # Packets that share a link are of a connection, and no path.
+            path = part.path if part.by is None or cause == _SHARED else part.by
+            shares[path] = shares.get(path, 0.0) + part.share
+    return max(shares, key=lambda path: shares[path], default=None)
