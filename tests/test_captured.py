@@ -64,7 +64,53 @@ def test_the_first_cause_is_what_was_planted(
 ) -> None:
     found = explain_capture(captured(tmp_path, **keys))
     assert found.first_cause == cause
-    assert path is None or found.parts[0].path == path
+    assert path is None or found.first_path == path
+
+
+def test_last_bytes_belong_to_the_path_that_has_them(tmp_path: Path) -> None:
+    keys = {
+        "transport.scheduler": "min-rtt",
+        "link.lte.rate": "0.4 Mb/s",
+        "link.lte.rtt": "300 ms",
+        "session.0.video.size": "700 kB",
+        "session.0.player": {"kind": "on-off", "duration": "15 s", "interval": "1 s"},
+    }
+    found = explain_capture(captured(tmp_path, **keys))
+    assert (found.first_cause, found.first_path) == ("last-bytes", "10.0.2.1")
+    # The faster path is the one that is idle.
+    largest = found.parts[0]
+    assert (largest.path, largest.by) == ("10.0.1.1", "10.0.2.1")
+    # Where a loss delays them, they belong to the loss.
+    lossy = explain_capture(captured(tmp_path, **keys, **{"link.lte.loss": "10 %"}))
+    waits = {(part.path, part.cause, part.by) for part in lossy.parts}
+    assert ("10.0.1.1", "loss-random", "10.0.2.1") in waits
+
+
+DASH = {"kind": "dash", "rates": ["1 Mb/s", "3 Mb/s", "6 Mb/s"], "segment_duration": "4 s", "duration": "60 s"}
+WIDE = {
+    "link.wifi.rate": "15 Mb/s",
+    "link.wifi.rtt": "20 ms",
+    "link.wifi.queue": "250 kB",
+    "link.lte.rate": "7 Mb/s",
+    "link.lte.rtt": "78 ms",
+    "link.lte.queue": "250 kB",
+}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        # The end of a response is sent while another path has yet to send what is before it.
+        {"transport.scheduler": "gr-sty", "session.0.video": DASH, "session.0.player": {"kind": "rate"}},
+        # What was sent reaches the end of the receive window, with data in it that another path has yet to send.
+        {"transport.scheduler": "tr-sty", "session.0.video.size": "40 MB", **WIDE},
+    ],
+)
+def test_data_that_a_busy_path_has_yet_to_send_is_the_schedulers(tmp_path: Path, keys: dict[str, Any]) -> None:
+    upstream = {"duration": "90 s", "transport.kernel": "upstream", "transport.congestion_control": "newreno", **keys}
+    truth, found = anabranch.explain(TWO, set=upstream), explain_capture(captured(tmp_path, **upstream))
+    assert (truth.first_cause, found.first_cause) == ("scheduler", "scheduler-or-policy")
+    assert found.causes["scheduler-or-policy"] == pytest.approx(truth.causes["scheduler"], abs=0.02)
 
 
 def test_without_a_fault_the_paths_carry_new_data_and_every_share_is_counted(tmp_path: Path) -> None:

@@ -148,6 +148,11 @@ class PathEvidence:
         return np.isfinite(self.repaired_s) & ~self.needless
 
     @cached_property
+    def is_first(self) -> Mask:
+        """Which segments have data that was not sent before."""
+        return (self.data_begins >= 0) & ~self.copies
+
+    @cached_property
     def reorders(self) -> bool:
         """Whether segments overtake each other, and much of what was sent again was late, and not lost.
 
@@ -376,6 +381,7 @@ class DataEvidence:
         done_s: When all of it had arrived.
         read_s: When the client's program had read it, where windows tell that this took longer; else the same.
         sent: When data was sent that was new, and up to which byte it then had been, shape (n, 2).
+        later: When data was sent for the first time, and the first byte of what was sent later still, shape (n, 2).
         acknowledged: When data was acknowledged, and up to which byte, shape (n, 2).
         window_ends: The same with the end of the advertised window.
         first_s: For each row of `acknowledged`, when the first byte without an acknowledgment was sent for the first
@@ -388,6 +394,7 @@ class DataEvidence:
     done_s: Array
     read_s: Array
     sent: Array
+    later: Array
     acknowledged: Array
     window_ends: Array
     first_s: Array
@@ -413,15 +420,15 @@ def of_data(own: Packets, chosen: Session, paths: Sequence[PathEvidence]) -> Dat
     first_s, first_path = _first_sent(paths, reached)
     # Without a handshake the scale of the windows is unknown, and their ends are.
     scaled = slice(None) if all(each.has_begun for each in chosen.streams) else slice(0)
-    requests_s, last_sent_s, done_s = _responses(
-        chosen.requests_s, sent, times, reached, int(own.payload[sending].max(initial=1))
-    )
+    requests_s, lasts, done_s = _responses(chosen.requests_s, sent, times, reached)
+    last_sent_s = _last_sent(sent, lasts, paths, int(own.payload[sending].max(initial=1)))
     return DataEvidence(
         requests_s=requests_s,
         last_sent_s=last_sent_s,
         done_s=done_s,
         read_s=_read(requests_s, done_s, of[heard][scaled], times[scaled], reached[scaled], window_ends[scaled]),
         sent=sent,
+        later=_later(paths),
         acknowledged=np.stack([times, reached], axis=1),
         window_ends=np.stack([times, window_ends], axis=1)[scaled],
         first_s=first_s,
@@ -446,10 +453,8 @@ def _first_sent(paths: Sequence[PathEvidence], levels: Integers) -> tuple[Array,
     return np.where(covered, sent[chosen], np.inf), np.where(covered, of[chosen], -1)
 
 
-def _responses(
-    requests: Array, sent: Array, times: Array, reached: Integers, segment: int
-) -> tuple[Array, Array, Array]:
-    """When responses were due, when all but less than a full segment was sent, and when the last byte had arrived."""
+def _responses(requests: Array, sent: Array, times: Array, reached: Integers) -> tuple[Array, Integers, Array]:
+    """When responses were due, the rows of `sent` that end them, and when the last byte had arrived."""
     # A request that arrives while nothing was sent since the one before is a part of it, or sent again.
     number = np.searchsorted(sent[:, 0], requests)
     number = number[number < len(sent)]
@@ -461,8 +466,38 @@ def _responses(
     lasts = np.append(firsts[1:], len(sent)) - 1
     place = np.searchsorted(reached, sent[lasts, 1])
     done = np.append(times, times[-1] if len(times) else sent[-1, 0])[np.minimum(place, len(times))]
+    return begins, lasts, np.maximum(done, sent[lasts, 0])
+
+
+def _last_sent(sent: Array, lasts: Integers, paths: Sequence[PathEvidence], segment: int) -> Array:
+    """When all but less than a full segment of each response was sent.
+
+    Linux gives data to subflows ahead of what they can send, so that a path may send the end of a response while
+    another one has yet to send what is before it.
+
+    Args:
+        sent: As in `DataEvidence`.
+        lasts: The rows of it that end responses.
+        paths: The paths.
+        segment: The bytes of a full segment.
+    """
     almost = np.searchsorted(sent[:, 1], sent[lasts, 1] - segment, side="right")
-    return begins, sent[np.maximum(almost, firsts), 0], np.maximum(done, sent[lasts, 0])
+    last_s: Array = sent[np.maximum(almost, np.append(0, lasts[:-1] + 1)), 0]
+    for path in paths:
+        begins = path.data_begins[path.is_first]
+        response = np.searchsorted(sent[lasts, 1], begins, side="right")
+        counted = (response < len(lasts)) & (begins <= np.append(sent[lasts, 1], 0)[response] - segment)
+        np.maximum.at(last_s, response[counted], path.sent_s[path.is_first][counted])
+    return last_s
+
+
+def _later(paths: Sequence[PathEvidence]) -> Array:
+    """When data was sent for the first time, and the first byte of what was sent later still; infinite if none was."""
+    times = np.concatenate([path.sent_s[path.is_first] for path in paths])
+    begins = np.concatenate([path.data_begins[path.is_first] for path in paths])
+    order = np.argsort(times, kind="stable")
+    smallest = np.minimum.accumulate(begins[order][::-1])[::-1].astype(np.float64)
+    return np.stack([times[order], np.append(smallest, np.inf)[1:]], axis=1)
 
 
 def _read(requests: Array, done: Array, of: Integers, times: Array, reached: Integers, window_ends: Integers) -> Array:

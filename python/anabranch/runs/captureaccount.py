@@ -61,6 +61,8 @@ _CAUSES = (
 )
 """All causes, as numbers."""
 
+_BLOCKING_NUMBERS = [_CAUSES.index(cause) for cause in _BLOCKING]
+
 
 @dataclass(frozen=True)
 class Spent:
@@ -129,7 +131,8 @@ def _unblocked(
 
     The sender sends nothing new on any path before the first byte without an acknowledgment has arrived. If this byte
     was lost, or is held back, that is why; else the send buffer is full of what is on its way. A segment is held back
-    until the application fills it, which it cannot do either while the send buffer is full.
+    until the application fills it, which it cannot do either while the send buffer is full. A path that has nothing
+    more to send waits as well, for the last bytes on another one.
     """
     mine = accounts[place]
     causes, by = labels[place].copy(), np.full(len(mine.at), place)
@@ -137,12 +140,14 @@ def _unblocked(
     causes[causes == _CAUSES.index("held-back")] = _CAUSES.index(waits)
     blocked = causes == _CAUSES.index(_BLOCKED)
     causes[blocked] = _CAUSES.index("send-buffer" if buffered else "scheduler-or-policy")
+    ended = (causes == _CAUSES.index("last-bytes")) & mine.is_empty
     for number, (each, theirs) in enumerate(zip(accounts, labels, strict=True)):
         of_it = blocked & (mine.first_path == number)
         held = of_it & each.held_back
         causes[held], by[held] = _CAUSES.index(waits), number
-        lost = of_it & ~held & np.isin(theirs, [_CAUSES.index(cause) for cause in _BLOCKING])
+        lost = (of_it & ~held | ended & (mine.first_path == number)) & np.isin(theirs, _BLOCKING_NUMBERS)
         causes[lost], by[lost] = theirs[lost], number
+        by[ended & (mine.first_path == number)] = number
     return causes, by
 
 
@@ -341,12 +346,12 @@ class PathAccount:
 
     @cached_property
     def _window_full(self) -> Mask:
-        """The peer took no further segment."""
+        """The peer took no further segment, and all that it took was sent: none was kept for a path that is busy."""
         if not len(self.flow.window_ends):
             return np.zeros(len(self.at), np.bool_)
-        first = float(self.flow.window_ends[0, 1])
-        full: Mask = self._at(self.flow.window_ends, first) - self._at(self.flow.sent, 0.0) < SEGMENT_BYTES
-        return full
+        first, sent = float(self.flow.window_ends[0, 1]), self._at(self.flow.sent, 0.0)
+        full: Mask = self._at(self.flow.window_ends, first) - sent < SEGMENT_BYTES
+        return full & (self._at(self.flow.later, np.inf) >= sent)
 
     @cached_property
     def is_buffer_limited(self) -> bool:
@@ -380,7 +385,7 @@ class PathAccount:
         return sent[place + 1] - sent[place], place
 
     @cached_property
-    def _is_empty(self) -> Mask:
+    def is_empty(self) -> Mask:
         """Everything that was sent on the path had arrived."""
         empty: Mask = self._gap[1] <= np.searchsorted(np.sort(self.path.left_s), self.at, side="right")
         return empty
@@ -396,7 +401,7 @@ class PathAccount:
     def held_back(self) -> Mask:
         """A segment that is not full waits, although the path is empty: TCP_CORK or Nagle's algorithm holds it back."""
         sizes = np.append(self.path.sizes, np.inf)[self._gap[1]]
-        held: Mask = self._is_empty & self._waits & (sizes < self.path.sizes.max(initial=0.0))
+        held: Mask = self.is_empty & self._waits & (sizes < self.path.sizes.max(initial=0.0))
         return held
 
     def _is_blocked(self) -> Mask:
@@ -411,7 +416,7 @@ class PathAccount:
     def _unused(self) -> Mask:
         """Everything that was sent on the path had arrived, and nothing more was sent for a round trip."""
         last = np.append(-np.inf, self.path.sent_s)[self._gap[1]]
-        unused: Mask = self._is_empty & (self.at - last > self.path.rtt_s + self.length) & ~self._waits
+        unused: Mask = self.is_empty & (self.at - last > self.path.rtt_s + self.length) & ~self._waits
         return unused
 
     @cached_property

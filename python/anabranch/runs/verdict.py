@@ -43,7 +43,7 @@ _OF_REPLACEMENTS = 0.5
 
 
 _OF_CAPTURES = {
-    "last-bytes": (0.08, 4.0),
+    "last-bytes": _OF_RUNS["last-bytes"],
     "idle-decay": (0.02, 0.5),
     _REQUEST: (_MOST, 0.0),
     **dict.fromkeys(
@@ -54,7 +54,8 @@ _OF_CAPTURES = {
 """The same for captures, where the round trips of requests have no part and are known apart.
 
 Last bytes wait for the slowest path and its queue, which takes several round trips of the fastest one. A window that
-decays by half in a short pause is as large as before after a round trip, of which half is lost.
+decays by half in a short pause is as large as before after a round trip, of which half is lost. In the captures of 400
+runs without a fault, last bytes had up to 0.013 more than three times the share of requests.
 """
 
 _MOSTLY_FULL = 0.5
