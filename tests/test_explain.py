@@ -144,6 +144,22 @@ def test_one_remedy_takes_away_the_outages_of_all_paths_and_what_they_lost() -> 
     assert outages in (["no outage of wifi and lte"], ["no outage of lte and wifi"])
 
 
+def test_another_scheduler_returns_what_the_present_one_costs() -> None:
+    fault = {
+        "transport.kernel": "upstream",
+        "transport.scheduler": "gr-sty",
+        "link.wifi.rate": "10 Mb/s",
+        "session.0.video": {"kind": "bulk", "size": "20 MB"},
+    }
+    found = explain(healthy(), set=fault, what_if=True)
+    assert found.what_if is not None
+    # Linux's own goes with data that is given to subflows ahead; ours helps against last bytes, too, which are fewer.
+    tried = {trial.set["transport.scheduler"]: trial for trial in found.what_if.trials if trial.cause == "scheduler"}
+    assert set(tried) == {"linux", "earliest"}
+    assert all(trial.replaces and trial.gain > 0.0 for trial in tried.values())
+    assert found.first_cause == "scheduler"
+
+
 def test_remedies_keep_what_the_cause_is_not_about() -> None:
     events = [
         {"at": "3 s", "link": "wifi", "down": True},

@@ -62,8 +62,11 @@ class Remedy:
 
     @property
     def replaces(self) -> bool:
-        """Whether it takes another scheduler or congestion control, which helps against other causes, too."""
-        return any(key.endswith((".scheduler", ".congestion_control")) for key in self.set)
+        """Whether it helps against other causes, too: another scheduler or congestion control, or shorter round trips.
+
+        Requests, windows that grow, repairs and last bytes all take round trips.
+        """
+        return any(key.endswith((".scheduler", ".congestion_control", ".delay")) for key in self.set)
 
 
 @dataclass(frozen=True)
@@ -246,7 +249,9 @@ def _policy(case: _Case) -> _Found:
 
 
 def _scheduler(case: _Case) -> _Found:
-    return _other(case, "scheduler", "min-rtt") or _other(case, "scheduler", "earliest")
+    """The scheduler that goes with how the sender gives data to subflows, and ours."""
+    usual = "linux" if case.transport("commit")[1] == "into-buffer" else "min-rtt"
+    return _other(case, "scheduler", usual) + _other(case, "scheduler", "earliest")
 
 
 def _copies(case: _Case) -> _Found:

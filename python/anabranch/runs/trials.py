@@ -57,8 +57,8 @@ class Trial:
         set: The keys that it overrides, as `anabranch.run` takes them.
         value: The measure of the run with it.
         gain: How much better that is than without; negative if it is worse.
-        replaces: Whether the remedy takes another scheduler or congestion control, which helps against other causes,
-            too.
+        replaces: Whether the remedy takes another scheduler or congestion control, or shorter round trips, which help
+            against other causes, too.
     """
 
     cause: str

@@ -39,7 +39,8 @@ _LEAST_GAIN = 0.05
 time may cost a lot."""
 
 _OF_REPLACEMENTS = 0.5
-"""What another scheduler or control returns counts as so much of it for the cause that it was tried against."""
+"""What another scheduler or control returns, or shorter round trips, counts as so much of it for the cause that it was
+tried against: the rest is that of other causes."""
 
 
 _OF_CAPTURES = {
