@@ -4,8 +4,9 @@
     python tests/planted_faults.py --seed 1 --captures
 
 A fault is planted only where it costs: the same run without it has to be better by `LEAST_COST`. The first cause of an
-explanation is compared with those that the kind of fault may be named by. The table of what was named is printed, and
-how many runs without a fault have a first cause. With ``--captures``, explanations are of captures at the servers.
+explanation is compared with those that the kind of fault may be named by, and its path with the one that has the fault.
+The table of what was named is printed, and how many runs without a fault have a first cause. With ``--captures``,
+explanations are of captures at the servers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import argparse
 import json
 import random
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from anabranch import _core
+from anabranch.results import connections
 from anabranch.runs import reading, trials
 from anabranch.runs.captured import CaptureExplanation, explain_capture
 from anabranch.runs.explanation import Explanation, explain
@@ -50,6 +51,7 @@ class Fault:
         base: The scenario without it.
         keys: What plants it, as the keys of `anabranch.run`.
         seed: The seed of the run.
+        path: The path that it was planted on; none where it is on both, or on no path, as buffers and programs are.
         each: Of two faults, the causes that each may be named by; else empty.
     """
 
@@ -58,6 +60,7 @@ class Fault:
     base: Mapping[str, Any]
     keys: Mapping[str, Any]
     seed: int
+    path: str | None = None
     each: tuple[frozenset[str], ...] = ()
 
 
@@ -150,9 +153,17 @@ Plant = Callable[[Draw], Keys]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault: the causes that it may be named by, the players that suffer from it, and how it is planted."""
+    """A kind of fault.
+
+    Attributes:
+        causes: The causes that it may be named by.
+        path: The path that it is planted on; none where it is on both, or on no path.
+        players: What suffers from it.
+        plant: How it is planted.
+    """
 
     causes: frozenset[str]
+    path: str | None
     players: tuple[str, ...]
     plant: Plant
 
@@ -265,59 +276,65 @@ _ALL = ("bulk", "chunks", "dash", "vlc")
 _LONG = ("bulk", "dash", "vlc")
 
 
-def _kind(causes: str, players: tuple[str, ...], plant: Plant) -> Kind:
-    return Kind(frozenset(causes.split()), players, plant)
+def _kind(causes: str, path: str | None, players: tuple[str, ...], plant: Plant) -> Kind:
+    return Kind(frozenset(causes.split()), path, players, plant)
 
 
 OUTAGE = "link-down loss-outage"
 
 KINDS: dict[str, Kind] = {
-    "random loss": _kind("loss-random", _ALL, lambda d: {"link.wifi.loss": _percent(d, 1, 4)}),
-    "random loss on the slower path": _kind("loss-random", _LONG, lambda d: {"link.lte.loss": _percent(d, 2, 5)}),
+    "random loss": _kind("loss-random", "wifi", _ALL, lambda d: {"link.wifi.loss": _percent(d, 1, 4)}),
+    "random loss on the slower path": _kind(
+        "loss-random", "lte", _LONG, lambda d: {"link.lte.loss": _percent(d, 2, 5)}
+    ),
     "random loss on both paths": _kind(
-        "loss-random", _ALL, lambda d: {"link.wifi.loss": _percent(d, 1, 3), "link.lte.loss": _percent(d, 1, 3)}
+        "loss-random", None, _ALL, lambda d: {"link.wifi.loss": _percent(d, 1, 3), "link.lte.loss": _percent(d, 1, 3)}
     ),
-    "loss in bursts": _kind("loss-random", _LONG, _burst_loss),
+    "loss in bursts": _kind("loss-random", "wifi", _LONG, _burst_loss),
     "every n-th packet lost": _kind(
-        "loss-random", _ALL, lambda d: {"link.wifi.loss": {"kind": "every-nth", "n": d.random.randint(25, 70)}}
+        "loss-random", "wifi", _ALL, lambda d: {"link.wifi.loss": {"kind": "every-nth", "n": d.random.randint(25, 70)}}
     ),
-    "short queues": _kind("loss-queue", _LONG, lambda d: _queue(d, ("wifi", "lte"))),
-    "a short queue on the faster path": _kind("loss-queue", _LONG, lambda d: _queue(d, ("wifi",))),
-    "CoDel with a target below a packet": _kind("loss-queue", _LONG, lambda d: _managed(d, "codel")),
-    "RED that drops early": _kind("loss-queue", _LONG, lambda d: _managed(d, "red")),
+    "short queues": _kind("loss-queue", None, _LONG, lambda d: _queue(d, ("wifi", "lte"))),
+    "a short queue on the faster path": _kind("loss-queue", "wifi", _LONG, lambda d: _queue(d, ("wifi",))),
+    "CoDel with a target below a packet": _kind("loss-queue", None, _LONG, lambda d: _managed(d, "codel")),
+    "RED that drops early": _kind("loss-queue", None, _LONG, lambda d: _managed(d, "red")),
     "a small receive buffer": _kind(
-        "receive-window", _ALL, lambda d: {"transport.receive_buffer": f"{d.random.randint(16, 30)} kB"}
+        "receive-window", None, _ALL, lambda d: {"transport.receive_buffer": f"{d.random.randint(16, 30)} kB"}
     ),
     "a small send buffer": _kind(
-        "send-buffer", _ALL, lambda d: {"transport.send_buffer": f"{d.random.randint(16, 30)} kB"}
+        "send-buffer", None, _ALL, lambda d: {"transport.send_buffer": f"{d.random.randint(16, 30)} kB"}
     ),
-    "a cut link": _kind(OUTAGE, _LONG, lambda d: _cuts(d, {"link": "wifi"}, 1, (10.0, 25.0))),
-    "a link that is cut again and again": _kind(OUTAGE, _LONG, lambda d: _cuts(d, {"link": "wifi"}, 5, (1.5, 4.0))),
-    "an interface that is down": _kind(OUTAGE, _LONG, lambda d: _cuts(d, {"path": "wifi"}, 1, (10.0, 25.0))),
-    "both links cut": _kind(OUTAGE, _LONG, lambda d: _both_cut(d)),
-    "an interface that comes late": _kind(f"{OUTAGE} not-joined", ("bulk", "vlc"), _late_link),
-    "outages of a radio": _kind(f"{OUTAGE} link-slow", _LONG, _outages),
-    "a link that becomes slow": _kind("link-slow", _LONG, lambda d: _slower(d, ("wifi",))),
-    "links that become slow": _kind("link-slow", _LONG, lambda d: _slower(d, ("wifi", "lte"))),
-    "a rate that varies": _kind("link-slow", _LONG, _synthetic),
-    "one download beside": _kind("shared", _LONG, lambda d: _traffic(d, "wifi", 1, 2)),
-    "several downloads beside": _kind("shared", _ALL, lambda d: _traffic(d, "wifi", 3, 5)),
-    "downloads on the slower path": _kind("shared", _LONG, lambda d: _traffic(d, "lte", 3, 6)),
-    "other viewers": _kind("shared", ("bulk", "dash", "vlc"), lambda d: {"session.0.count": d.random.randint(2, 4)}),
-    "a backup": _kind("backup", _LONG, lambda _: {"path.lte.backup": True}),
-    "the faster path a backup": _kind("backup", _ALL, lambda _: {"path.wifi.backup": True}),
-    "a policy that drops the slower path": _kind("policy", ("bulk", "dash"), _policy),
-    "every byte twice": _kind("copies", _LONG, lambda _: {"transport.scheduler": "redundant"}),
-    "a scheduler that stays": _kind("scheduler", ("bulk", "dash"), lambda _: {"transport.scheduler": "tr-sty"}),
-    "reordered packets": _kind("reordering", _LONG, _reordering),
-    "jitter that reorders": _kind("reordering", _LONG, _jitter),
-    "a coupled control without a shared bottleneck": _kind("window", ("bulk",), _coupled),
-    "a small initial window": _kind("start-up", ("bulk",), lambda d: _short(d)),
-    "a window that decays while idle": _kind("idle-decay start-up", ("chunks",), _idle),
-    "a client that stops reading": _kind("reader", _ALL, lambda d: _pause(d, "reads")),
-    "a server that pauses": _kind("application", _ALL, lambda d: _pause(d, "writes")),
-    "small files from afar": _kind("request last-bytes", ("chunks",), _far),
-    "a slow path carries the last bytes": _kind("last-bytes", ("chunks",), _slow_path),
+    "a cut link": _kind(OUTAGE, "wifi", _LONG, lambda d: _cuts(d, {"link": "wifi"}, 1, (10.0, 25.0))),
+    "a link that is cut again and again": _kind(
+        OUTAGE, "wifi", _LONG, lambda d: _cuts(d, {"link": "wifi"}, 5, (1.5, 4.0))
+    ),
+    "an interface that is down": _kind(OUTAGE, "wifi", _LONG, lambda d: _cuts(d, {"path": "wifi"}, 1, (10.0, 25.0))),
+    "both links cut": _kind(OUTAGE, None, _LONG, lambda d: _both_cut(d)),
+    "an interface that comes late": _kind(f"{OUTAGE} not-joined", "lte", ("bulk", "vlc"), _late_link),
+    "outages of a radio": _kind(f"{OUTAGE} link-slow", "wifi", _LONG, _outages),
+    "a link that becomes slow": _kind("link-slow", "wifi", _LONG, lambda d: _slower(d, ("wifi",))),
+    "links that become slow": _kind("link-slow", None, _LONG, lambda d: _slower(d, ("wifi", "lte"))),
+    "a rate that varies": _kind("link-slow", "wifi", _LONG, _synthetic),
+    "one download beside": _kind("shared", "wifi", _LONG, lambda d: _traffic(d, "wifi", 1, 2)),
+    "several downloads beside": _kind("shared", "wifi", _ALL, lambda d: _traffic(d, "wifi", 3, 5)),
+    "downloads on the slower path": _kind("shared", "lte", _LONG, lambda d: _traffic(d, "lte", 3, 6)),
+    "other viewers": _kind(
+        "shared", None, ("bulk", "dash", "vlc"), lambda d: {"session.0.count": d.random.randint(2, 4)}
+    ),
+    "a backup": _kind("backup", "lte", _LONG, lambda _: {"path.lte.backup": True}),
+    "the faster path a backup": _kind("backup", "wifi", _ALL, lambda _: {"path.wifi.backup": True}),
+    "a policy that drops the slower path": _kind("policy", "lte", ("bulk", "dash"), _policy),
+    "every byte twice": _kind("copies", None, _LONG, lambda _: {"transport.scheduler": "redundant"}),
+    "a scheduler that stays": _kind("scheduler", None, ("bulk", "dash"), lambda _: {"transport.scheduler": "tr-sty"}),
+    "reordered packets": _kind("reordering", "wifi", _LONG, _reordering),
+    "jitter that reorders": _kind("reordering", "wifi", _LONG, _jitter),
+    "a coupled control without a shared bottleneck": _kind("window", None, ("bulk",), _coupled),
+    "a small initial window": _kind("start-up", None, ("bulk",), lambda d: _short(d)),
+    "a window that decays while idle": _kind("idle-decay start-up", None, ("chunks",), _idle),
+    "a client that stops reading": _kind("reader", None, _ALL, lambda d: _pause(d, "reads")),
+    "a server that pauses": _kind("application", None, _ALL, lambda d: _pause(d, "writes")),
+    "small files from afar": _kind("request last-bytes", None, ("chunks",), _far),
+    "a slow path carries the last bytes": _kind("last-bytes", "lte", ("chunks",), _slow_path),
 }
 """The kinds of faults."""
 
@@ -369,7 +386,7 @@ def plant(kind: str, number: int, seed: int) -> Fault | None:
         keys = what.plant(draw)
         unharmed = UNHARMED[kind](draw, keys) if kind in UNHARMED else {}
         if _costs(base, keys, unharmed, run):
-            return Fault(kind, what.causes, base, keys, run)
+            return Fault(kind, what.causes, base, keys, run, what.path)
     return None
 
 
@@ -429,6 +446,21 @@ class Named:
         return self.explanation.first_cause or "none"
 
     @property
+    def first_is_right(self) -> bool:
+        """Whether the account names the fault."""
+        return self.first in self.fault.causes
+
+    @property
+    def tried_is_right(self) -> bool:
+        """Whether repeated runs name it."""
+        return self.tried in self.fault.causes
+
+    @property
+    def path_is_right(self) -> bool:
+        """Whether the path to look at first is the one with the fault. A path that waits for it is not."""
+        return self.fault.path in (None, self.explanation.first_path)
+
+    @property
     def both(self) -> bool:
         """Of two faults, whether both are among the three largest causes."""
         three = set(list(self.explanation.causes)[:3])
@@ -453,28 +485,59 @@ UNSEEN = {"the faster path a backup": "scheduler-or-policy"}
 """What no packet says: the path policy of the server knows which path the initial subflow has."""
 
 
-def captured(fault: Fault) -> tuple[CaptureExplanation, frozenset[str]]:
-    """Explains the server's capture of a run with a fault; and the causes that the fault may be named by then."""
-    found = _of_capture(fault.base, fault.seed, fault.keys)
-    causes = {OF_CAPTURES.get(cause, cause) for cause in fault.causes}
-    return found, frozenset(causes | {UNSEEN[fault.kind]} if fault.kind in UNSEEN else causes)
+ADDRESSES = {"wifi": "10.0.1.1", "lte": "10.0.2.1"}
+"""The client's addresses, by which captures name the paths."""
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What was named in the server's capture of a run with a fault."""
+
+    fault: Fault
+    found: CaptureExplanation
+
+    @property
+    def cause_is_right(self) -> bool:
+        """Whether the first cause is one that the fault may be named by, as far as packets tell."""
+        causes = {OF_CAPTURES.get(cause, cause) for cause in self.fault.causes} | {UNSEEN.get(self.fault.kind)}
+        return self.found.first_cause is not None and self.found.first_cause in causes
+
+    @property
+    def path_is_right(self) -> bool:
+        """Whether the path to look at first is the one with the fault. A path that waits for it is not."""
+        return self.fault.path is None or self.found.first_path == ADDRESSES[self.fault.path]
+
+
+def captured(fault: Fault) -> Captured:
+    """Explains the server's capture of a run with a fault."""
+    return Captured(fault, _of_capture(fault.base, fault.seed, fault.keys))
 
 
 def _of_capture(base: Mapping[str, Any], seed: int, keys: Mapping[str, Any]) -> CaptureExplanation:
     with tempfile.TemporaryDirectory() as folder:
         simulate(base, seed=seed, set=keys, captures=folder)
-        return explain_capture(Path(folder) / "server.pcapng")
+        file = Path(folder) / "server.pcapng"
+        # Cross traffic may have more data than the viewer.
+        of_viewer = [f" to {ADDRESSES['wifi']}:" in each.name for each in connections.read(file).sessions]
+        return explain_capture(file, session=of_viewer.index(True))
 
 
-def _captures(seed: int, runs: int) -> None:
-    right, every = 0, 0
+def _captures(seed: int, runs: int, verbose: bool) -> None:
+    every: list[Captured] = []
+    print(f"{'planted':46} {'cause':>5} {'path':>5}  named first instead")
     for kind in KINDS:
         faults = [fault for number in range(runs) if (fault := plant(kind, number, seed)) is not None]
-        found = [captured(fault) for fault in faults]
-        wrong = Counter(one.first_cause or "none" for one, causes in found if one.first_cause not in causes)
-        print(f"{kind:46} {len(found) - wrong.total():>7}  {', '.join(wrong)}", flush=True)
-        right, every = right + len(found) - wrong.total(), every + len(found)
-    print(f"of {every}: {right}", flush=True)
+        ones = [captured(fault) for fault in faults]
+        wrong = [one.found.first_cause or "none" for one in ones if not one.cause_is_right]
+        wrong += [f"{one.found.first_path} ({one.found.first_cause})" for one in ones if not one.path_is_right]
+        right, paths = sum(one.cause_is_right for one in ones), sum(one.path_is_right for one in ones)
+        print(f"{kind:46} {right:>5} {paths if KINDS[kind].path else '-':>5}  {', '.join(wrong)}", flush=True)
+        for one in ones if verbose else ():
+            _describe(one.fault, one.found)
+        every += ones
+    on_one = [one for one in every if one.fault.path is not None]
+    print(f"of {len(every)}: cause {sum(one.cause_is_right for one in every)}", end=", ")
+    print(f"of {len(on_one)} on one path: path {sum(one.path_is_right for one in on_one)}", flush=True)
     without = [(number, _of_capture(*healthy(number, seed), {})) for number in range(HEALTHY)]
     _alarms(seed, [(number, found) for number, found in without if found.first_cause is not None])
 
@@ -497,34 +560,39 @@ def main() -> None:
     parser.add_argument("--captures", action="store_true")
     given = parser.parse_args()
     if given.captures:
-        _captures(given.seed, given.runs)
+        _captures(given.seed, given.runs, given.verbose)
         return
     found: dict[str, list[Named]] = {}
     for one in campaign(given.seed, runs=given.runs):
         found.setdefault(one.fault.kind, []).append(one)
-    print(f"{'planted':46} {'account':>7} {'what-if':>7}  named first instead")
+    print(f"{'planted':46} {'account':>7} {'what-if':>7} {'path':>5}  named first instead")
     for kind, ones in found.items():
-        wrong = Counter(one.first for one in ones if one.first not in one.fault.causes)
-        also = Counter(f"{one.tried} (what-if)" for one in ones if one.tried not in one.fault.causes)
-        right, tried = len(ones) - wrong.total(), len(ones) - also.total()
-        print(f"{kind:46} {right:>7} {tried:>7}  {', '.join([*wrong, *also])}")
+        wrong = [one.first for one in ones if not one.first_is_right]
+        wrong += [f"{one.tried} (what-if)" for one in ones if not one.tried_is_right]
+        wrong += [f"{one.explanation.first_path} ({one.tried})" for one in ones if not one.path_is_right]
+        right, tried = sum(one.first_is_right for one in ones), sum(one.tried_is_right for one in ones)
+        paths = sum(one.path_is_right for one in ones) if KINDS[kind].path else "-"
+        print(f"{kind:46} {right:>7} {tried:>7} {paths:>5}  {', '.join(wrong)}")
         for one in ones if given.verbose else ():
-            _describe(one)
+            _describe(one.fault, one.explanation)
     print(f"no draw costs enough: {', '.join(kind for kind in KINDS if kind not in found) or 'none'}")
     every = [one for ones in found.values() for one in ones]
-    print(f"of {len(every)}: account {sum(one.first in one.fault.causes for one in every)}", end=", ")
-    print(f"with what-if {sum(one.tried in one.fault.causes for one in every)}")
+    right, tried = sum(one.first_is_right for one in every), sum(one.tried_is_right for one in every)
+    on_one = [one for one in every if one.fault.path is not None]
+    print(f"of {len(every)}: account {right}, with what-if {tried}", end="; ")
+    print(f"of {len(on_one)} on one path: path {sum(one.path_is_right for one in on_one)}")
     unexplained = [one.explanation.causes.get("unexplained", 0.0) for one in every]
     print(f"largest share unexplained: {max(unexplained):.4f}")
     _others(given.seed, given.verbose)
 
 
-def _describe(one: Named) -> None:
-    causes = {cause: round(share, 3) for cause, share in list(one.explanation.causes.items())[:5]}
-    tried = one.explanation.what_if
+def _describe(fault: Fault, found: Explanation | CaptureExplanation) -> None:
+    causes = {cause: round(share, 3) for cause, share in list(found.causes.items())[:5]}
+    tried = found.what_if if isinstance(found, Explanation) else None
     gains = [] if tried is None else [(each.cause, each.what, round(each.gain, 3)) for each in tried.trials[:4]]
-    print("     ", one.fault.base["transport"], one.fault.base["session"][0]["video"]["kind"], one.fault.keys)
-    print("     ", one.explanation.useful_share, causes, tried and (tried.measure, tried.value), gains)
+    print("     ", fault.seed, fault.base["transport"], fault.base["session"][0], fault.keys)
+    parts = [(part.path, part.cause, part.by, round(part.share, 3)) for part in found.parts[:5]]
+    print("     ", round(found.useful_share, 3), causes, tried and (tried.measure, tried.value), gains, parts)
 
 
 def _others(seed: int, verbose: bool) -> None:
@@ -542,7 +610,7 @@ def _others(seed: int, verbose: bool) -> None:
         if not one.both:
             print("     ", one.fault.kind)
             if verbose:
-                _describe(one)
+                _describe(one.fault, one.explanation)
     _alarms(seed, [(number, found) for number, found in without if found.first_cause is not None])
 
 
