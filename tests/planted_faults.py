@@ -34,7 +34,7 @@ LEAST_COST = 0.15
 LEAST_STALL_S = 1.0
 """The same for a video that does not stall without the fault."""
 
-MOST_DRAWS = 40
+MOST_DRAWS = 80
 """So often another network is drawn where a fault costs too little."""
 
 HEALTHY = 50
@@ -263,7 +263,19 @@ def _coupled(draw: Draw) -> Keys:
 
 
 def _idle(draw: Draw) -> Keys:
-    return {"session.0.player.interval": f"{draw.random.uniform(4, 8):.1f} s", "transport.idle_restart": True}
+    """Windows grow for several round trips after each pause, and chunks are so large that these matter."""
+    rtt = f"{draw.random.uniform(100, 200):.0f} ms"
+    # As deep as these round trips need.
+    far = {"link.wifi.rtt": rtt, "link.lte.rtt": rtt, "link.wifi.queue": "600 kB", "link.lte.queue": "400 kB"}
+    often = {"session.0.player.interval": f"{draw.random.uniform(4, 8):.1f} s", "session.0.player.duration": "80 s"}
+    paths = draw.random.choice((["wifi"], ["wifi", "lte"]))
+    return {**far, **often, "session.0.paths": paths, "transport.idle_restart": True}
+
+
+def _stays(draw: Draw) -> Keys:
+    """Linux gives data to subflows ahead of what they can send: a scheduler that stays on one leaves others idle."""
+    name = draw.random.choice(("gr-sty", "tp-sty", "tr-sty"))
+    return {"transport.kernel": "upstream", "transport.scheduler": name}
 
 
 def _slow_path(draw: Draw) -> Keys:
@@ -325,7 +337,7 @@ KINDS: dict[str, Kind] = {
     "the faster path a backup": _kind("backup", "wifi", _ALL, lambda _: {"path.wifi.backup": True}),
     "a policy that drops the slower path": _kind("policy", "lte", ("bulk", "dash"), _policy),
     "every byte twice": _kind("copies", None, _LONG, lambda _: {"transport.scheduler": "redundant"}),
-    "a scheduler that stays": _kind("scheduler", None, ("bulk", "dash"), lambda _: {"transport.scheduler": "tr-sty"}),
+    "a scheduler that stays": _kind("scheduler", None, _LONG, _stays),
     "reordered packets": _kind("reordering", "wifi", _LONG, _reordering),
     "jitter that reorders": _kind("reordering", "wifi", _LONG, _jitter),
     "a coupled control without a shared bottleneck": _kind("window", None, ("bulk",), _coupled),
@@ -352,6 +364,7 @@ def _short(draw: Draw) -> Keys:
 
 UNHARMED: dict[str, Callable[[Draw, Keys], Keys]] = {
     "a small initial window": lambda _, keys: {**keys, "transport.initial_window": 40},
+    "a scheduler that stays": lambda _, keys: {**keys, "transport.scheduler": "linux"},
     "a window that decays while idle": lambda _, keys: {**keys, "transport.idle_restart": False},
     "small files from afar": lambda _, keys: {**keys, "link.wifi.rtt": "20 ms", "link.lte.rtt": "20 ms"},
     "a slow path carries the last bytes": lambda _, keys: {**keys, "session.0.paths": ["wifi"]},
