@@ -42,5 +42,5 @@ pub use server::{
     QueueingDelays, Reply, Server,
 };
 pub use tap::{End, Tap};
-pub use tun::{Offload, Tun};
+pub use tun::{DEFAULT_MTU, Offload, Tun};
 pub use wait::sharpen_timers;

@@ -4,7 +4,7 @@
 //! Path `i` (from 0) belongs to the client's address `10.(i+1).0.2`, or `fd00:(i+1)::2`, and its device `ct(i+1)`. The server
 //! has a single address on all paths, as servers do: [`Family::server`].
 
-use crate::{Netns, Tun};
+use crate::{DEFAULT_MTU, Netns, Tun};
 use anabranch_units::PathId;
 use std::fmt::Write;
 use std::io;
@@ -12,9 +12,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The number of paths of a client: the kernel's limit of additional subflows, plus one.
 pub const MAX_PATHS: u16 = 9;
-
-/// The MTU of every device.
-pub const MTU: u32 = 1500;
 
 /// Address family of the paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +133,7 @@ pub struct Plan {
 impl Plan {
     /// Paths number 0 to `paths - 1` with the usual MTU.
     pub fn new(family: Family, paths: u16, congestion_control: &str) -> Self {
-        let path = |i| SitePath { id: PathId(i), mtu: MTU, backup: false };
+        let path = |i| SitePath { id: PathId(i), mtu: DEFAULT_MTU, backup: false };
         Plan {
             family,
             paths: (0..paths).map(path).collect(),
@@ -160,7 +157,7 @@ impl Plan {
 
     /// Creates the devices `PREFIX1`, `PREFIX2`, ..., removed with their owner.
     fn devices(&self, namespace: &Netns, prefix: &str) -> io::Result<Vec<Tun>> {
-        self.paths.iter().map(|path| Tun::create(namespace, &format!("{prefix}{}", number(path.id)))).collect()
+        self.paths.iter().map(|path| namespace.run(|| Tun::open(&format!("{prefix}{}", number(path.id))))?).collect()
     }
 
     fn check(&self, most: u16) -> io::Result<()> {
@@ -309,8 +306,8 @@ pub fn router(family: Family, paths: u16) -> io::Result<Site> {
         let _ = write!(
             script,
             "tuntap add dev srv{n} mode tun\n\
-             link set st{n} up mtu {MTU}\n\
-             link set srv{n} up mtu {MTU}\n\
+             link set st{n} up mtu {DEFAULT_MTU}\n\
+             link set srv{n} up mtu {DEFAULT_MTU}\n\
              route add {client}/{bits} dev st{n}\n\
              route add {server}/{bits} dev srv{n} table {table}\n\
              rule add iif st{n} lookup {table} pref {table}\n"

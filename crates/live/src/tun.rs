@@ -1,6 +1,5 @@
 //! TUN devices: network interfaces whose packets a process reads and writes.
 
-use crate::Netns;
 use anabranch_wire::CHECKSUM_AT;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -19,6 +18,9 @@ const IFF_TUN: u16 = 0x0001;
 const IFF_NO_PI: u16 = 0x1000;
 /// Packets begin with a [`Header`].
 const IFF_VNET_HDR: u16 = 0x4000;
+
+/// The MTU of a device where none is set: Linux's default, and that of Ethernet.
+pub const DEFAULT_MTU: u32 = 1500;
 
 /// Maximum length of a name in bytes (`IFNAMSIZ` less its end).
 const MAX_NAME_LEN: usize = 15;
@@ -84,19 +86,12 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Creates the device `name` inside a namespace. It is down and has no address.
-    ///
-    /// # Errors
-    /// If the name is empty or longer than 15 bytes, TUN is not available, or the caller is not privileged.
-    pub fn create(namespace: &Netns, name: &str) -> io::Result<Self> {
-        namespace.run(|| open(name, false))?
-    }
-
     /// Opens the device `name` in the namespace of the calling thread: attaches itself to one that exists and has no
-    /// process yet, which needs no privilege if the caller owns it (`ip tuntap add dev NAME mode tun user USER`); makes a new one otherwise.
+    /// process yet, which needs no privilege if the caller owns it (`ip tuntap add dev NAME mode tun user USER`); makes a new one otherwise,
+    /// which is down and has no address.
     ///
     /// # Errors
-    /// As [`Tun::create`]; or if the device is busy.
+    /// If the name is empty or longer than 15 bytes, TUN is not available, the caller is not privileged, or the device is busy.
     pub fn open(name: &str) -> io::Result<Self> {
         open(name, false)
     }

@@ -1,7 +1,7 @@
 //! Options of a server, and their errors.
 
 use super::{AccessLog, Devices, ResponsePacer, Visible};
-use crate::{Limits, Server};
+use crate::{DEFAULT_MTU, Limits, Server};
 use anabranch_stack::Config;
 use anabranch_stack::connection::{Choice, PathConfig, Protocol, Transport, WITHHELD_INTERVAL};
 use anabranch_stack::options::OptionError;
@@ -101,7 +101,7 @@ impl Options {
         Options {
             listen,
             port: 80,
-            mtu: crate::testnet::MTU,
+            mtu: DEFAULT_MTU,
             content,
             visible: Visible::default(),
             proxy_protocol: false,

@@ -4,8 +4,8 @@ use super::capture::{self, CaptureFile};
 use super::kernel::{self, Download, PORT};
 use super::{content, emulating_until};
 use anabranch_live::{
-    Application, BytesPacket, Clock, Counters, EmulatedPath, Emulator, EmulatorReport, End, Far, Limits, Middlebox,
-    Netns, Progress, Reply, Script, Server, Step, Tap, testnet, testnet::Family,
+    Application, BytesPacket, Clock, Counters, DEFAULT_MTU, EmulatedPath, Emulator, EmulatorReport, End, Far, Limits,
+    Middlebox, Netns, Progress, Reply, Script, Server, Step, Tap, testnet, testnet::Family,
 };
 use anabranch_network::{Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_stack::Config;
@@ -115,7 +115,7 @@ impl Case {
             id: PathId(i),
             local: self.family.server(),
             remote: self.family.client(PathId(i)),
-            mtu: testnet::MTU,
+            mtu: DEFAULT_MTU,
             backup: false,
             metered: false,
         });

@@ -61,8 +61,9 @@ fn settings_apply_inside_only() {
 fn packets_pass_through_a_device_both_ways() {
     crate::common::require!(&[]);
     let namespace = Netns::create("tun").unwrap();
-    assert!(Tun::create(&namespace, "a-name-that-is-too-long").is_err());
-    let tun = Tun::create(&namespace, "t0").unwrap();
+    let open = |name: &str| namespace.run(|| Tun::open(name)).unwrap();
+    assert!(open("a-name-that-is-too-long").is_err());
+    let tun = open("t0").unwrap();
     let mut buffer = [0; 2048];
     assert_eq!(tun.read(&mut buffer).unwrap(), None);
     assert!(!tun.write(&[0x45; 40]).unwrap(), "a device that is down refuses packets");

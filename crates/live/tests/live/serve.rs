@@ -4,10 +4,10 @@ use crate::common::capture::{self, CaptureFile};
 use crate::common::kernel::{self, PORT};
 use crate::common::site::{LEN, Plan, Root};
 use crate::common::{content, require};
-use anabranch_live::Netns;
 use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK};
 use anabranch_live::serve::{Content, Listen, Options, ServeError, Serving};
-use anabranch_live::testnet::{Family, MTU};
+use anabranch_live::testnet::Family;
+use anabranch_live::{DEFAULT_MTU, Netns};
 use anabranch_stack::connection::Choice;
 use anabranch_units::Bandwidth;
 use sha2::{Digest, Sha256};
@@ -145,7 +145,7 @@ fn several_segments_are_one_packet_unless_that_is_turned_off() {
             of_both(kernel::interface_bytes) / of_both(kernel::interface_packets)
         });
         kernel::assert_mptcp_held(&client);
-        assert_eq!(mean > u64::from(MTU), offload, "packets of {mean} bytes from the server");
+        assert_eq!(mean > u64::from(DEFAULT_MTU), offload, "packets of {mean} bytes from the server");
     }
 }
 
