@@ -192,7 +192,7 @@ slow: build $(VENV)/.testable $(VENV)/.development $(VENV)/.site ## Runs the slo
 	$(BIN)/pytest -m "slow and live"
 	@$(MAKE) --no-print-directory rustdoc
 	$(RUST_TESTS) $(SLOW_PROGRAMS) -- --ignored
-	$(RUST_TESTS) --features anabranch-live/model --test channel_model
+	$(RUST_TESTS) --features anabranch-serve/model --test channel_model
 	ANABRANCH_CASES=10000 $(RUST_TESTS) --lib random_networks
 
 # --- Measurements that take longer than CI may ----------------------------------------------------------------------
@@ -213,7 +213,7 @@ instructions: tools ## Counts instructions per delivered packet, which do not de
 	@$(PYTHON) scripts/instructions.py $(INSTRUCTIONS)
 
 bench-live: ## Measures the server and the kernel's own, as root on an idle machine.
-	$(CARGO) bench -p anabranch-live --bench wire --locked
+	$(CARGO) bench -p anabranch-serve --bench wire --locked
 
 docs: $(VENV)/.testable $(VENV)/.development ## Regenerates the pages and the Python types that follow from the code.
 	$(LINTING) $(CARGO) run --quiet --locked -p anabranch-scenario --example scenario_page > docs/reference/scenario.md
@@ -236,10 +236,10 @@ fuzz: ## Fuzzes the wire format, the endpoint, traces and MPDs, FUZZ_SECONDS=60 
 	@CARGO="$(CARGO)" scripts/fuzz.sh
 
 matrix: ## curl from our server in every combination, and outages compared with the kernel's: thirteen minutes, needs what the live suite needs.
-	ANABRANCH_MATRIX=1 $(CARGO) test --locked -p anabranch-live --test live -- matrix:: failover:: --ignored --nocapture --test-threads=1
+	ANABRANCH_MATRIX=1 $(CARGO) test --locked -p anabranch-serve --test live -- matrix:: failover:: --ignored --nocapture --test-threads=1
 
 uploads: ## 304 uploads of 1 to 50 MB through our server to nginx, each compared with the kernel's own proxy: half an hour.
-	ANABRANCH_MATRIX=1 $(CARGO) test --locked -p anabranch-live --test live -- uploads:: --include-ignored --nocapture --test-threads=1
+	ANABRANCH_MATRIX=1 $(CARGO) test --locked -p anabranch-serve --test live -- uploads:: --include-ignored --nocapture --test-threads=1
 
 soak: build ## Clients of all kinds use two servers for SOAK_MINUTES=45, as root; memory and descriptors must stay what they are.
 	$(BIN)/python scripts/soak.py $(if $(SOAK_MINUTES),--minutes $(SOAK_MINUTES)) $(SOAK)

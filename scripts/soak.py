@@ -41,7 +41,7 @@ from pathlib import Path
 from anabranch.live.servers import inside, shell
 
 ROOT = Path(__file__).resolve().parent.parent
-UPLOAD = ROOT / "crates" / "live" / "tests" / "common" / "upload.py"
+UPLOAD = ROOT / "crates" / "serve" / "tests" / "common" / "upload.py"
 ANNOY = Path(__file__).resolve().parent / "soak-annoy.py"
 
 RATE = "40mbit"

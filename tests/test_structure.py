@@ -23,7 +23,7 @@ LAYERS = [
     {"scenario"},
     {"observation"},
     {"sim", "live", "kernel"},
-    {"testbed"},
+    {"serve", "testbed"},
     {"validation"},
     {"python"},
 ]
@@ -31,8 +31,9 @@ LAYERS = [
 # What a crate must not use although it is in a lower layer.
 FORBIDDEN = {
     "live": {"scenario", "observation", "media"},
+    "serve": {"scenario", "observation", "media", "network", "wire"},
     "testbed": {"sim"},
-    "validation": {"live", "testbed"},
+    "validation": {"live", "serve", "testbed"},
     "scenario": {"wire"},
 }
 

@@ -5,7 +5,6 @@
 //! - [`Emulator`]: the links of `anabranch-network` in real time, between two namespaces or between a namespace and a
 //!   [`Host`] in this process, with a [`Script`] of changes and a [`Tap`] that records;
 //! - [`Server`]: a host that accepts connections with our endpoint;
-//! - `serve` (with the feature of that name): files over HTTP, or another server, to real clients;
 //! - [`requirements`]: what the machine must provide, and what is missing.
 
 mod buffer;
@@ -20,8 +19,6 @@ mod packet;
 mod priority;
 pub mod requirements;
 mod script;
-#[cfg(feature = "serve")]
-pub mod serve;
 mod server;
 mod tap;
 pub mod testnet;
@@ -43,4 +40,4 @@ pub use server::{
 };
 pub use tap::{End, Tap};
 pub use tun::{DEFAULT_MTU, Offload, Tun};
-pub use wait::sharpen_timers;
+pub use wait::{Waiter, sharpen_timers};

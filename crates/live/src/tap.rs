@@ -52,13 +52,15 @@ impl Tap {
     }
 
     /// Whether nothing is recorded.
-    #[cfg(feature = "serve")]
-    pub(crate) fn is_none(&self) -> bool {
+    pub fn is_none(&self) -> bool {
         self.0.is_none()
     }
 
     /// Declares the next path.
-    pub(crate) fn interface(&mut self, name: &str) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn interface(&mut self, name: &str) -> io::Result<()> {
         if let Some(Recorder { captures, interfaces, .. }) = &mut self.0 {
             let last = captures.len().saturating_sub(1);
             let at = interfaces.len().min(last);
@@ -69,17 +71,19 @@ impl Tap {
         Ok(())
     }
 
-    pub(crate) fn at_client(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        direction: LinkDirection,
-        packet: &[u8],
-    ) -> io::Result<()> {
+    /// Records a packet that passes the client's end, if that is the end to record.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn at_client(&mut self, now: Instant, path: PathId, direction: LinkDirection, packet: &[u8]) -> io::Result<()> {
         self.record(End::Client, now, path, direction, packet)
     }
 
-    pub(crate) fn at_far_end(
+    /// Records a packet that passes the far end, if that is the end to record.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn at_far_end(
         &mut self,
         now: Instant,
         path: PathId,
@@ -106,7 +110,11 @@ impl Tap {
         recorder.captures[at].packet(interface, now, seen_from_end, packet)
     }
 
-    pub(crate) fn finish(self) -> io::Result<()> {
+    /// Writes what is left of the captures.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn finish(self) -> io::Result<()> {
         for capture in self.0.into_iter().flat_map(|recorder| recorder.captures) {
             capture.finish()?;
         }

@@ -10,7 +10,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// `TUNSETIFF` of `linux/if_tun.h`: attaches a file to an interface by name.
 const TUNSETIFF: ioctl::Opcode = ioctl::opcode::write::<core::ffi::c_int>(b'T', 202);
 /// `TUNGETIFF`: tells the interface that a file is attached to.
-#[cfg(feature = "serve")]
 const TUNGETIFF: ioctl::Opcode = ioctl::opcode::read::<core::ffi::c_uint>(b'T', 210);
 /// The device carries IP packets.
 const IFF_TUN: u16 = 0x0001;
@@ -108,14 +107,12 @@ impl Tun {
     ///
     /// # Errors
     /// If the process has too many open files.
-    #[cfg(feature = "serve")]
-    pub(crate) fn try_clone(&self) -> io::Result<OwnedFd> {
+    pub fn try_clone(&self) -> io::Result<OwnedFd> {
         self.file.try_clone()
     }
 
     /// Whether the interface exists: it may have been deleted.
-    #[cfg(feature = "serve")]
-    pub(crate) fn is_attached(&self) -> bool {
+    pub fn is_attached(&self) -> bool {
         let asked = InterfaceRequest { name: [0; MAX_NAME_LEN + 1], flags: 0, rest: [0; 22] };
         let mut answer = asked;
         // SAFETY: TUNGETIFF writes a `struct ifreq`, 40 bytes on 64-bit Linux, whose layout `InterfaceRequest` has. `Updater` passes a

@@ -2,9 +2,9 @@
 
 use anabranch_events::PacingCounts;
 use anabranch_live::QueueingDelays;
-use anabranch_live::serve::{BegunResponse, Caps, ResponsePacer, ServedMpd};
 use anabranch_media::cmcd::Cmcd;
 use anabranch_media::pacing::{FilePacer, FileResponse, Presentation, create};
+use anabranch_serve::{BegunResponse, Caps, ResponsePacer, ServedMpd};
 use anabranch_stack::options::{OptionError, Options};
 use anabranch_units::Instant;
 use std::net::IpAddr;

@@ -4,10 +4,10 @@ use crate::InputError;
 use crate::own::served::{self, FailureText, Service, is_own};
 use crate::pacing::response_pacing;
 use anabranch_live::Limits;
-use anabranch_live::serve::{
+use anabranch_media::pacing;
+use anabranch_serve::{
     AccessLog, Content, Devices as OpenDevices, Listen, LogFormat, Options, SEND_MEMORY, ServeError, Status, Visible,
 };
-use anabranch_media::pacing;
 use anabranch_stack::congestion;
 use anabranch_stack::connection::Choice;
 use anabranch_stack::external::Kind;
@@ -126,7 +126,7 @@ impl From<Status> for Facts {
 /// A server at work.
 #[pyclass(frozen)]
 pub struct Serving {
-    serving: Mutex<Option<anabranch_live::serve::Serving>>,
+    serving: Mutex<Option<anabranch_serve::Serving>>,
     service: Arc<Service>,
 }
 
@@ -264,7 +264,7 @@ impl Serving {
         let service = Arc::default();
         let options = read(py, options, &service)?;
         let options = Options { devices: devices.map(|devices| devices.0.clone()), ..options };
-        let started = py.detach(|| anabranch_live::serve::Serving::start(options));
+        let started = py.detach(|| anabranch_serve::Serving::start(options));
         let serving = Mutex::new(Some(started.map_err(|error| refused(&error))?));
         Ok(Serving { serving, service })
     }
@@ -286,7 +286,7 @@ impl Serving {
 
     /// Orders it to stop: the first time what is under way is completed, the second time it is broken off.
     fn stop(&self) -> PyResult<()> {
-        self.with(anabranch_live::serve::Serving::stop)
+        self.with(anabranch_serve::Serving::stop)
     }
 
     /// Waits until it has ended, but not longer than that; tells whether it has.
@@ -314,7 +314,7 @@ impl Serving {
 }
 
 impl Serving {
-    fn with<T>(&self, ask: impl FnOnce(&anabranch_live::serve::Serving) -> T) -> PyResult<T> {
+    fn with<T>(&self, ask: impl FnOnce(&anabranch_serve::Serving) -> T) -> PyResult<T> {
         self.serving.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(ask).ok_or_else(ended)
     }
 }

@@ -11,11 +11,10 @@ pub struct ConnectionId {
     pub(super) serial: u64,
 }
 
-#[cfg(test)]
 impl ConnectionId {
-    /// One of no server.
-    pub(crate) fn for_tests(index: usize) -> Self {
-        ConnectionId { index, serial: 0 }
+    /// The connection that is the server's `serial`th and is kept at `index`.
+    pub fn new(index: usize, serial: u64) -> Self {
+        ConnectionId { index, serial }
     }
 }
 

@@ -411,7 +411,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         }
         self.clients.enter(remote.0);
         slot.counted = true;
-        let id = ConnectionId { index, serial: slot.serial };
+        let id = ConnectionId::new(index, slot.serial);
         let opened = Opened { id, local: socket_address(local), remote: socket_address(remote) };
         slot.application = Some((self.open)(opened));
         let serial = slot.serial;

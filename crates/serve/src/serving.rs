@@ -13,7 +13,7 @@ use super::state::{self, Place, Writer};
 use super::status::{Board, Status};
 use super::stream::{self, Asking, Stream, StreamApplication};
 use super::{Content, Listen, Options, ResponsePacer, ServeError};
-use crate::{Counters, End, Finish, Opened, Server, Tap};
+use anabranch_live::{Counters, End, Finish, Opened, Server, Tap};
 use anabranch_units::Instant;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;

@@ -3,8 +3,7 @@
 //! One TUN device per path connects the kernel, which routes the server's address to it, with our endpoint. A thread
 //! drives the endpoint and yields a [`Stream`] per connection; a second one runs HTTP, or passes the streams on.
 //!
-//! `docs/how-to/serve.md` describes the setup of devices, addresses and routes; [`crate::testnet::router`] does the same in a
-//! namespace.
+//! `docs/how-to/serve.md` describes the setup of devices, addresses and routes.
 
 mod access;
 mod channel;

@@ -2,10 +2,10 @@
 
 use super::kernel::PORT;
 use super::{content, while_emulating};
-use anabranch_live::serve::{Content, Listen, Options, Serving};
 use anabranch_live::testnet::{self, Family};
 use anabranch_live::{Clock, EmulatedPath, Emulator, Far, Netns, NoHost, Script, Tap};
 use anabranch_network::{Direction, DirectionConfig, Loss, Probability, QueueConfig, Reordering, Streams};
+use anabranch_serve::{Content, Listen, Options, Serving};
 use anabranch_units::{Bandwidth, Duration, LinkDirection};
 use std::fs;
 use std::path::PathBuf;

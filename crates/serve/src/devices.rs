@@ -2,7 +2,7 @@
 
 use super::state::SharedState;
 use super::{Listen, ServeError};
-use crate::Tun;
+use anabranch_live::Tun;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,12 +1,11 @@
 //! Memory of a server whose clients never read: bounded, counted, and given back. A program of its own, because it looks
 //! at the memory of its process.
-#![cfg(feature = "serve")]
 
 mod common;
 
 use anabranch_live::Netns;
-use anabranch_live::serve::Process;
 use anabranch_live::testnet::Family;
+use anabranch_serve::Process;
 use anabranch_units::Bandwidth;
 use common::kernel;
 use common::require;

@@ -5,9 +5,8 @@
 
 use super::channel::{Ready, lock};
 use super::loop_waker::LoopWaker;
-use crate::ConnectionId;
-use crate::server::QueueingDelays;
 use anabranch_events::PacingCounts;
+use anabranch_live::{ConnectionId, QueueingDelays};
 use anabranch_units::{Bandwidth, Instant};
 use hyper::HeaderMap;
 use std::collections::HashSet;
@@ -225,7 +224,7 @@ pub(super) fn cmcd_of(headers: &HeaderMap) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::loop_waker::LoopWaker;
+    use crate::loop_waker::LoopWaker;
 
     /// Gives numbers in turn, caps each connection by its number in Mb/s, and says that all others have changed.
     #[derive(Debug, Default)]
@@ -288,7 +287,7 @@ mod tests {
         let fake = Arc::new(Fake::default());
         let ready = Arc::new(Ready::new(LoopWaker::new().unwrap()));
         let pacing = Pacing::new(fake.clone(), ready.clone());
-        let id = |index: usize| ConnectionId::for_tests(index);
+        let id = |index: usize| ConnectionId::new(index, 0);
         let client = IpAddr::from([10, 0, 0, 1]);
         let (first, _) = pacing.open(id(70), client);
         let (mut second, announcements) = pacing.open(id(71), client);
@@ -315,7 +314,7 @@ mod tests {
         let fake = Arc::new(Fake::default());
         let ready = Arc::new(Ready::new(LoopWaker::new().unwrap()));
         let (_end, announcements) =
-            Pacing::new(fake.clone(), ready).open(ConnectionId::for_tests(0), [10, 0, 0, 1].into());
+            Pacing::new(fake.clone(), ready).open(ConnectionId::new(0, 0), [10, 0, 0, 1].into());
         assert!(!announcements.wants("/a.mpd", "known"));
         assert!(announcements.wants("/a.mpd", "1") && !announcements.wants("/a.mpd", "1"));
         announcements.learn("/a.mpd", None);

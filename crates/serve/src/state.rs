@@ -1,6 +1,6 @@
 //! The list of the subflows that are open, so that the next server can reset them if this one is killed.
 
-use crate::Orphan;
+use anabranch_live::Orphan;
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create};
 use std::fmt::Write as _;
 use std::fs::File;

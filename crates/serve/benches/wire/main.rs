@@ -1,7 +1,7 @@
 //! Throughput of the server: compared with the kernel's through the same emulator, with many clients of a given
 //! rate, and compared with the kernel's without an emulator.
 //!
-//! `cargo bench -p anabranch-live` runs them as root; a name (`ratio`, `clients`, `direct`) picks one. Goodput is wall time, so nothing else should run;
+//! `cargo bench -p anabranch-serve` runs them as root; a name (`ratio`, `clients`, `direct`) picks one. Goodput is wall time, so nothing else should run;
 //! processor time tells more where something does. Recorded in `docs/performance.md`.
 
 #[path = "../../tests/common/mod.rs"]
@@ -10,9 +10,9 @@ mod direct;
 mod load;
 mod threads;
 
-use anabranch_live::serve::{Content, Process};
 use anabranch_live::testnet::{self, Family};
 use anabranch_live::{Clock, Emulator, Netns, NoHost, Script, Tap, requirements};
+use anabranch_serve::{Content, Process};
 use anabranch_stack::connection::Choice;
 use anabranch_units::{Bandwidth, Duration};
 use common::kernel::{self, MPTCP, PORT};
@@ -86,7 +86,7 @@ fn transfer(client: &Netns) -> Transfer {
 }
 
 fn ours(zeros: &Zeros) -> Transfer {
-    let adjust = |options: &mut anabranch_live::serve::Options| {
+    let adjust = |options: &mut anabranch_serve::Options| {
         options.congestion_control = Choice::of("newreno");
     };
     let (transfer, client) = OPEN.serve(Content::Root(zeros.0.clone()), adjust, |site| {

@@ -6,7 +6,7 @@ use super::loop_waker::LoopWaker;
 use super::pacing::{Announcements, PacedLoop, Pacing};
 use super::room::Room;
 use super::sync::Arc;
-use crate::{Application, ConnectionId, Opened, Progress, Reply};
+use anabranch_live::{Application, ConnectionId, Opened, Progress, Reply};
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;

@@ -42,7 +42,7 @@ async fn within<T: Send + 'static>(
 type Reading = Pin<Box<dyn Future<Output = io::Result<Bytes>> + Send>>;
 
 /// A part of a file, read when the connection has room for it.
-pub(in crate::serve) struct FileBody {
+pub(crate) struct FileBody {
     /// `None` for a body without bytes.
     file: Option<Arc<File>>,
     left: Range<u64>,

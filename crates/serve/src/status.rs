@@ -1,9 +1,8 @@
 //! Status of a server, published by the loop once a second for the metrics page and the status line.
 
 use super::channel::lock;
-use crate::Counters;
-use crate::server::{Gauges, PathCounters};
 use anabranch_events::PacingCounts;
+use anabranch_live::{Counters, Gauges, PathCounters};
 use anabranch_stack::external::DecisionTimes;
 use std::net::IpAddr;
 use std::sync::Mutex;

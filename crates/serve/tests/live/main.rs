@@ -4,23 +4,14 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-#[path = "../common/answer.rs"]
-mod answer;
 mod failover;
-#[cfg(feature = "serve")]
 mod fairness;
 mod kernel_client;
 mod kernel_to_kernel;
 mod matrix;
 mod namespaces;
-#[cfg(feature = "serve")]
 mod origin;
-#[cfg(feature = "serve")]
 mod requests;
-#[cfg(feature = "serve")]
 mod serve;
-mod server;
-mod trains;
 mod tshark;
-#[cfg(feature = "serve")]
 mod uploads;

@@ -1,7 +1,7 @@
 //! Options of a server, and their errors.
 
 use super::{AccessLog, Devices, ResponsePacer, Visible};
-use crate::{DEFAULT_MTU, Limits, Server};
+use anabranch_live::{DEFAULT_MTU, Limits, Server};
 use anabranch_stack::Config;
 use anabranch_stack::connection::{Choice, PathConfig, Protocol, Transport, WITHHELD_INTERVAL};
 use anabranch_stack::options::OptionError;

@@ -10,8 +10,9 @@ use super::pacing::Pacing;
 use super::state::Writer;
 use super::status::{Board, PathStatus, Status, Traffic};
 use super::stream::{ReadyConnections, StreamApplication};
-use crate::wait::{Waiter, sharpen_timers};
-use crate::{Clock, ConnectionId, Counters, Finish, Host, Limits, Opened, Outgoing, Server, Tap, Tun};
+use anabranch_live::{
+    Clock, ConnectionId, Counters, Finish, Host, Limits, Opened, Outgoing, Server, Tap, Tun, Waiter, sharpen_timers,
+};
 use anabranch_stack::Config;
 use anabranch_units::{Duration, Instant, LinkDirection, PathId};
 use std::io;

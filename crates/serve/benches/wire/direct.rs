@@ -6,7 +6,7 @@ use crate::common::kernel;
 use crate::common::site::start;
 use crate::{OPEN, TRANSFER, Zeros, answer_with_zeros, load, median};
 use anabranch_live::Netns;
-use anabranch_live::serve::{Content, Listen, Options};
+use anabranch_serve::{Content, Listen, Options};
 use anabranch_stack::connection::Choice;
 use std::fmt::Write;
 use std::time::Instant;

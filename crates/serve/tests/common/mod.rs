@@ -4,10 +4,8 @@
 pub mod capture;
 pub mod content;
 pub mod kernel;
-#[cfg(feature = "serve")]
 pub mod nginx;
 pub mod served;
-#[cfg(feature = "serve")]
 pub mod site;
 
 use anabranch_live::{Emulator, EmulatorReport, Host};

@@ -275,7 +275,7 @@ fn paths(page: &mut Page, status: &Status) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::{Content, Listen};
+    use crate::{Content, Listen};
 
     fn shown() -> Shown {
         let options = Options::new(Vec::new(), Content::Origin("o:1".into()));

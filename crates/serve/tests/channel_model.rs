@@ -6,7 +6,7 @@
 mod sync {
     pub(super) use loom::sync::{Arc, Mutex, MutexGuard};
 }
-#[path = "../src/serve/channel.rs"]
+#[path = "../src/channel.rs"]
 mod channel;
 
 use channel::{Allowance, LoopEnd, Ready, Report, TaskEnd, Wake};
