@@ -23,17 +23,19 @@ LAYERS = [
     {"scenario"},
     {"observation"},
     {"sim", "live", "kernel"},
-    {"serve", "testbed"},
+    {"serve", "testnet"},
+    {"testbed"},
     {"validation"},
     {"python"},
 ]
 
 # What a crate must not use although it is in a lower layer.
 FORBIDDEN = {
-    "live": {"scenario", "observation", "media"},
+    "live": {"scenario", "observation", "media", "network"},
     "serve": {"scenario", "observation", "media", "network", "wire"},
+    "testnet": {"scenario", "observation", "media", "stack"},
     "testbed": {"sim"},
-    "validation": {"live", "serve", "testbed"},
+    "validation": {"live", "serve", "testnet", "testbed"},
     "scenario": {"wire"},
 }
 

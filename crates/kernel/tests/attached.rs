@@ -9,8 +9,8 @@ mod common;
 use anabranch_kernel::{
     Attachment, Control, KernelError, MAX_SUBFLOWS, PathUse, Selection, attach, attachments, checks, detach, draining,
 };
-use anabranch_live::testnet::Family;
 use anabranch_stack::options::{Options, Value};
+use anabranch_testnet::sites::Family;
 use anabranch_units::PathId;
 use common::{LONGEST, Machine, Network, PORT, Protocol, wait_until, wait_until_freed};
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Ends the test early, with the reason on stderr, where the machine cannot run it.
 macro_rules! require {
     () => {
-        if anabranch_live::requirements::skips_test(&[]) {
+        if anabranch_testnet::requirements::skips_test(&[]) {
             return;
         }
         let missing = checks::missing();

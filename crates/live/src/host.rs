@@ -1,4 +1,4 @@
-//! The host at the far end of the links, inside this process.
+//! A host inside this process.
 
 use anabranch_units::{Instant, PathId};
 
@@ -18,22 +18,4 @@ pub trait Host {
 
     /// When to call [`Host::handle_timeout`]; `None` if no timer runs.
     fn poll_timeout(&self) -> Option<Instant>;
-}
-
-/// No host: for links between two namespaces.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoHost;
-
-impl Host for NoHost {
-    fn receive(&mut self, _: Instant, _: PathId, _: &[u8]) {}
-
-    fn handle_timeout(&mut self, _: Instant) {}
-
-    fn poll_transmit(&mut self, _: Instant, _: &mut [u8]) -> Option<(PathId, usize)> {
-        None
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
 }

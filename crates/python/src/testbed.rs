@@ -23,7 +23,7 @@ pub struct Testbed {
 /// What live runs need and this machine lacks, one sentence each with the remedy.
 #[pyfunction]
 pub fn live_missing() -> Vec<String> {
-    anabranch_live::requirements::missing(&[])
+    anabranch_testnet::requirements::missing(&[])
 }
 
 /// Bytes that the running kernel reserves for headers in front of each packet.

@@ -3,9 +3,9 @@
 
 mod common;
 
-use anabranch_live::Netns;
-use anabranch_live::testnet::Family;
 use anabranch_serve::Process;
+use anabranch_testnet::Netns;
+use anabranch_testnet::sites::Family;
 use anabranch_units::Bandwidth;
 use common::kernel;
 use common::require;

@@ -3,8 +3,9 @@
 use crate::shared_flow::SharedFlow;
 use crate::socket::{Dialer, SocketStream, wait};
 use anabranch_events::{Log, PlayerEvent};
-use anabranch_live::{run_before_others, sharpen_timers};
+use anabranch_live::sharpen_timers;
 use anabranch_media::{Player, Stream};
+use anabranch_testnet::run_before_others;
 use anabranch_units::{Duration, Instant};
 use std::io;
 use std::sync::Arc;

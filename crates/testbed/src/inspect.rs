@@ -1,7 +1,7 @@
 //! The kernel's counters of a sender's subflows.
 
 use crate::sockopt::{SubflowInfo, TCP_INFO_BYTES, subflow_infos, tcp_info};
-use anabranch_live::testnet::MAX_PATHS;
+use anabranch_testnet::sites::MAX_PATHS;
 use anabranch_units::Duration;
 use rustix::net::AddressFamily;
 use std::io;

@@ -1,8 +1,8 @@
 //! The scenario's links for the emulator, and their changes.
 
-use anabranch_live::{BytesPacket, Pipes, Script, Step, When};
 use anabranch_network::{Change, Direction};
 use anabranch_scenario::{Action, DirectionSpec, Event, Scenario, directed_links};
+use anabranch_testnet::{BytesPacket, Pipes, Script, Step, When};
 use anabranch_units::{Instant, LinkDirection, PathId};
 
 /// The scenario's links in its order. They are built as in the simulator and draw from the same streams, so with the

@@ -3,12 +3,13 @@
 use crate::error::TestbedError;
 use crate::options::{ClientKind, Options, ServerKind};
 use crate::shared_flow::SharedFlow;
-use anabranch_live::{Counters, EmulatorReport as Emulated};
+use anabranch_live::Counters;
 use anabranch_network::Histogram;
 use anabranch_observation::{DashReport, Observed, ViewerReport};
 use anabranch_observation::{DecisionLatency, Ended, Engine, Lateness, LiveFacts, Metrics, Outcome, ServerCounters};
 use anabranch_observation::{Facts, Over, gather, link_metrics};
 use anabranch_scenario::Scenario;
+use anabranch_testnet::EmulatorReport as Emulated;
 use anabranch_units::{Duration, Instant, LinkDirection};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,13 +2,13 @@
 
 use crate::error::{Doing, TestbedError};
 use crate::options::ServerKind;
-use anabranch_live::testnet::{Family, MAX_NUMBER, MAX_PATHS, Plan, Site, SitePath};
-use anabranch_live::{Far, Netns, Pipes, Route, Topology};
 use anabranch_media::pacing;
 use anabranch_scenario::Scenario;
 use anabranch_scenario::{DirectionSpec, FlowPlan, TooBig};
 use anabranch_stack::connection::Protocol;
 use anabranch_stack::receive_memory;
+use anabranch_testnet::sites::{Family, MAX_NUMBER, MAX_PATHS, Plan, Site, SitePath};
+use anabranch_testnet::{Far, Netns, Pipes, Route, Topology};
 use anabranch_units::PathId;
 use std::fs;
 

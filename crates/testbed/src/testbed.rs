@@ -12,12 +12,13 @@ use crate::servers::{Director, Servers};
 use crate::shared_flow::{Fixed, SharedFlow};
 use crate::sites::{self, Client, Sites};
 use crate::socket::Dialer;
-use anabranch_live::requirements::missing;
-use anabranch_live::testnet::Family;
-use anabranch_live::{Clock, Emulator, End, Limits, Netns, Tap, run_before_others};
+use anabranch_live::{Clock, End, Limits, Tap};
 use anabranch_observation::{Ended, Keep, Observer, Outcome, Waiting, is_stuck, observers};
 use anabranch_scenario::{FlowPlan, Scenario, plan};
 use anabranch_stack::Config;
+use anabranch_testnet::requirements::missing;
+use anabranch_testnet::sites::Family;
+use anabranch_testnet::{Emulator, Netns, run_before_others};
 use anabranch_units::{Duration, Instant, PathId};
 use std::io;
 use std::net::SocketAddr;
@@ -39,7 +40,7 @@ const CLOSING_TIME: Duration = Duration::from_millis(500);
 /// Results of an emulator's thread.
 struct Emulated {
     servers: Servers,
-    report: anabranch_live::EmulatorReport,
+    report: anabranch_testnet::EmulatorReport,
     realtime: bool,
 }
 

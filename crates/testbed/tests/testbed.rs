@@ -4,11 +4,11 @@
 #![cfg(target_os = "linux")]
 
 use anabranch_events::DropCause;
-use anabranch_live::requirements::skips_test;
 use anabranch_network::Packet;
 use anabranch_observation::{Ended, Engine, LiveFacts, Outcome, SessionMetrics};
 use anabranch_scenario::{Scenario, load};
 use anabranch_testbed::{ClientKind, Options, ServerKind, Testbed, TestbedError};
+use anabranch_testnet::requirements::skips_test;
 use anabranch_units::{Duration, Instant, LinkDirection};
 use std::process::Command;
 

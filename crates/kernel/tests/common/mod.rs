@@ -1,7 +1,8 @@
 //! A network between two namespaces, and what the tests leave of the machine as they found it.
 
-use anabranch_live::testnet::{self, Family, Site};
-use anabranch_live::{Clock, EmulatedPath, Emulator, Far, Netns, NoHost, Script, Tap};
+use anabranch_live::{Clock, Tap};
+use anabranch_testnet::sites::{self, Family, Site};
+use anabranch_testnet::{EmulatedPath, Emulator, Far, Netns, NoHost, Script};
 
 use anabranch_network::{Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_units::{Bandwidth, Duration, PerDirection};
@@ -184,8 +185,8 @@ impl Network {
     /// Links of these rates in Mb/s and one-way delays in ms.
     pub fn of(links: &[(u64, u64)]) -> Self {
         let paths = links.len() as u16;
-        let Site { devices: near, namespace: client } = testnet::client(Family::V4, paths, "reno").expect("a client");
-        let Site { devices: far, namespace: server } = testnet::server(Family::V4, paths, "reno").expect("a server");
+        let Site { devices: near, namespace: client } = sites::client(Family::V4, paths, "reno").expect("a client");
+        let Site { devices: far, namespace: server } = sites::server(Family::V4, paths, "reno").expect("a server");
         let links = near.into_iter().zip(far).zip(links).enumerate().map(|(number, ((client, far), (rate, delay)))| {
             let mut config = DirectionConfig::new(Bandwidth::from_mbps(*rate), QueueConfig::drop_tail_bytes(30_000));
             config.delay = Duration::from_millis(*delay).into();

@@ -5,9 +5,9 @@
 use crate::common::kernel;
 use crate::common::site::start;
 use crate::{OPEN, TRANSFER, Zeros, answer_with_zeros, load, median};
-use anabranch_live::Netns;
 use anabranch_serve::{Content, Listen, Options};
 use anabranch_stack::connection::Choice;
+use anabranch_testnet::Netns;
 use std::fmt::Write;
 use std::time::Instant;
 

@@ -10,10 +10,11 @@ mod direct;
 mod load;
 mod threads;
 
-use anabranch_live::testnet::{self, Family};
-use anabranch_live::{Clock, Emulator, Netns, NoHost, Script, Tap, requirements};
+use anabranch_live::{Clock, Tap};
 use anabranch_serve::{Content, Process};
 use anabranch_stack::connection::Choice;
+use anabranch_testnet::sites::{self, Family};
+use anabranch_testnet::{Emulator, Netns, NoHost, Script, requirements};
 use anabranch_units::{Bandwidth, Duration};
 use common::kernel::{self, MPTCP, PORT};
 use common::site::{Plan, start};
@@ -117,8 +118,8 @@ fn answer_with_zeros(server: &Netns) -> JoinHandle<()> {
 
 /// The kernel's server behind the emulator.
 fn kernels() -> Transfer {
-    let client = testnet::client(OPEN.family, OPEN.paths, "reno").expect("namespaces");
-    let server = testnet::server(OPEN.family, OPEN.paths, "reno").expect("namespaces");
+    let client = sites::client(OPEN.family, OPEN.paths, "reno").expect("namespaces");
+    let server = sites::server(OPEN.family, OPEN.paths, "reno").expect("namespaces");
     let (links, client, server) = OPEN.links(client, server);
     let emulator = Emulator::new(Clock::new(), links, NoHost, Script::default(), Tap::none()).expect("links");
     let serving = answer_with_zeros(&server);
@@ -168,8 +169,8 @@ fn clients() {
     // The file is too long to be read to its end.
     let zeros = Zeros::new(CLIENT_RATE * SECONDS);
     let plan = Plan { rate: Bandwidth::from_mbps(300), delay: Duration::from_millis(10), queue: 1_500_000, ..OPEN };
-    let client = testnet::client(plan.family, plan.paths, "reno").expect("namespaces");
-    let router = testnet::router(plan.family, plan.paths).expect("namespaces");
+    let client = sites::client(plan.family, plan.paths, "reno").expect("namespaces");
+    let router = sites::router(plan.family, plan.paths).expect("namespaces");
     let (links, client, router) = plan.links(client, router);
     let emulator = Emulator::new(Clock::new(), links, NoHost, Script::default(), Tap::none()).expect("links");
     let idle = Process::now();

@@ -1,7 +1,7 @@
 //! The kernel's sockets and counters inside a namespace.
 
 use super::content;
-use anabranch_live::Netns;
+use anabranch_testnet::Netns;
 use sha2::{Digest, Sha256};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::collections::BTreeMap;

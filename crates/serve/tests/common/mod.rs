@@ -8,14 +8,15 @@ pub mod nginx;
 pub mod served;
 pub mod site;
 
-use anabranch_live::{Emulator, EmulatorReport, Host};
+use anabranch_live::Host;
+use anabranch_testnet::{Emulator, EmulatorReport};
 use anabranch_units::{Duration, Instant};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Ends the test early, with the reason on stderr, where the machine cannot run it.
 macro_rules! require {
     ($tools:expr) => {
-        if anabranch_live::requirements::skips_test($tools) {
+        if anabranch_testnet::requirements::skips_test($tools) {
             return;
         }
     };

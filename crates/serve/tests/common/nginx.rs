@@ -1,6 +1,6 @@
 //! nginx, as the origin behind our server or a second server, and as a proxy of the kernel's sockets.
 
-use anabranch_live::Netns;
+use anabranch_testnet::Netns;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -3,13 +3,14 @@
 use super::capture::{self, CaptureFile};
 use super::kernel::{self, Download, PORT};
 use super::{content, emulating_until};
-use anabranch_live::{
-    Application, BytesPacket, Clock, Counters, DEFAULT_MTU, EmulatedPath, Emulator, EmulatorReport, End, Far, Limits,
-    Middlebox, Netns, Progress, Reply, Script, Server, Step, Tap, testnet, testnet::Family,
-};
+use anabranch_live::{Application, Clock, Counters, DEFAULT_MTU, End, Limits, Progress, Reply, Server, Tap};
 use anabranch_network::{Direction, DirectionConfig, QueueConfig, Streams};
 use anabranch_stack::Config;
 use anabranch_stack::connection::{Choice, PathConfig, Protocol};
+use anabranch_testnet::{
+    BytesPacket, EmulatedPath, Emulator, EmulatorReport, Far, Middlebox, Netns, Script, Step,
+    sites::{self, Family},
+};
 use anabranch_units::{Bandwidth, Duration, LinkDirection, PathId};
 use sha2::{Digest, Sha256};
 use std::io::Read;
@@ -139,7 +140,7 @@ impl Case {
     /// Runs `client` in its namespace against our server.
     pub fn run<T>(&self, client: impl FnOnce(&Netns) -> T) -> Outcome<T> {
         let n = self.delays.len() as u16;
-        let site = testnet::client(self.family, n, "reno").unwrap();
+        let site = sites::client(self.family, n, "reno").unwrap();
         let links = site.devices.into_iter().enumerate().map(|(i, client)| EmulatedPath {
             client,
             far: Far::Host,

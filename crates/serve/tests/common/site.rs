@@ -2,10 +2,11 @@
 
 use super::kernel::PORT;
 use super::{content, while_emulating};
-use anabranch_live::testnet::{self, Family};
-use anabranch_live::{Clock, EmulatedPath, Emulator, Far, Netns, NoHost, Script, Tap};
+use anabranch_live::{Clock, Tap};
 use anabranch_network::{Direction, DirectionConfig, Loss, Probability, QueueConfig, Reordering, Streams};
 use anabranch_serve::{Content, Listen, Options, Serving};
+use anabranch_testnet::sites::{self, Family};
+use anabranch_testnet::{EmulatedPath, Emulator, Far, Netns, NoHost, Script};
 use anabranch_units::{Bandwidth, Duration, LinkDirection};
 use std::fs;
 use std::path::PathBuf;
@@ -85,7 +86,7 @@ impl Plan {
     }
 
     /// The links between a client's devices and those at the far end.
-    pub fn links(&self, client: testnet::Site, far: testnet::Site) -> (Vec<EmulatedPath>, Netns, Netns) {
+    pub fn links(&self, client: sites::Site, far: sites::Site) -> (Vec<EmulatedPath>, Netns, Netns) {
         let direction = |path: usize, to: LinkDirection| {
             let mut config = DirectionConfig::new(self.rate, QueueConfig::drop_tail_bytes(self.queue));
             config.delay = Duration::from_nanos(self.delay.as_nanos() * (path as u64 + 1)).into();
@@ -119,8 +120,8 @@ impl Plan {
         adjust: impl FnOnce(&mut Options),
         work: impl FnOnce(Site<'_>) -> T,
     ) -> (T, Netns) {
-        let client = testnet::client(self.family, self.paths, "reno").unwrap();
-        let router = testnet::router(self.family, self.paths).unwrap();
+        let client = sites::client(self.family, self.paths, "reno").unwrap();
+        let router = sites::router(self.family, self.paths).unwrap();
         let (links, client, router) = self.links(client, router);
         let emulator = Emulator::new(Clock::new(), links, NoHost, Script::default(), Tap::none()).unwrap();
         let mut options = self.options(content);

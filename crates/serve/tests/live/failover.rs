@@ -4,11 +4,12 @@
 use crate::common::kernel::{self, MPTCP};
 use crate::common::{asked_for, require};
 use crate::kernel_to_kernel::{Outcome, assert_intact, transfer_to};
-use anabranch_live::requirements::NSTAT;
-use anabranch_live::{Script, Step, Tap, When, testnet::Family};
+use anabranch_live::Tap;
 use anabranch_network::Change;
 use anabranch_observation::{Column, EventColumns};
 use anabranch_sim::RunOptions;
+use anabranch_testnet::requirements::NSTAT;
+use anabranch_testnet::{Script, Step, When, sites::Family};
 use anabranch_units::{Duration, Instant, LinkDirection, PathId};
 
 /// A silent cut of a path, and its restoration.

@@ -3,7 +3,7 @@
 use crate::common::kernel;
 use crate::common::require;
 use crate::common::site::{Plan, Root};
-use anabranch_live::testnet::Family;
+use anabranch_testnet::sites::Family;
 use anabranch_units::{Bandwidth, Duration};
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -4,9 +4,9 @@
 use crate::common::kernel::{self, Download, MPTCP, TCP};
 use crate::common::served::{Case, FOUR_MEGABYTES, Outcome, TEN_MEGABYTES, curl, http_head};
 use crate::common::{capture, content, require};
-use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK};
-use anabranch_live::{Middlebox, Netns, Step, Strip, When, testnet::Family};
 use anabranch_network::{Change, DirectionConfig, Loss, Probability, Reordering};
+use anabranch_testnet::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK};
+use anabranch_testnet::{Middlebox, Netns, Step, Strip, When, sites::Family};
 use anabranch_units::{Duration, LinkDirection, PathId};
 
 /// Over two paths, so that there is one join.
@@ -66,7 +66,8 @@ fn one_percent_of_all_packets_lost() {
     outcome.assert_all_paths_used(0.2);
     outcome.assert_clean();
     outcome.assert_closed();
-    let lost = |path: &anabranch_live::LinkReport| path.stats.down.dropped(anabranch_events::DropCause::Random).packets;
+    let lost =
+        |path: &anabranch_testnet::LinkReport| path.stats.down.dropped(anabranch_events::DropCause::Random).packets;
     assert!(outcome.report.paths.iter().all(|path| lost(path) > 10), "the loss was real");
 }
 

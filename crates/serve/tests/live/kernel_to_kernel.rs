@@ -3,16 +3,17 @@
 use crate::common::capture::{self, CaptureFile};
 use crate::common::kernel::{self, Download, Listener, MPTCP, TCP};
 use crate::common::{content, require, while_emulating};
-use anabranch_live::requirements::{NSTAT, TSHARK};
-use anabranch_live::{
-    Clock, EmulatedPath, Emulator, EmulatorReport, End, Far, Netns, NoHost, Script, Step, Tap, When, testnet,
-    testnet::Family,
-};
+use anabranch_live::{Clock, End, Tap};
 use anabranch_network::{Change, Direction, DirectionConfig, QueueConfig, Streams};
+use anabranch_testnet::requirements::{NSTAT, TSHARK};
+use anabranch_testnet::{
+    EmulatedPath, Emulator, EmulatorReport, Far, Netns, NoHost, Script, Step, When,
+    sites::{self, Family},
+};
 use anabranch_units::{Bandwidth, Duration, LinkDirection, PathId, PerDirection};
 
 /// Rate in Mb/s and one-way delay in ms, the same in both directions, with a queue of 64 kB.
-fn directions(path: usize, (rate, delay): (u64, u64)) -> PerDirection<Direction<anabranch_live::BytesPacket>> {
+fn directions(path: usize, (rate, delay): (u64, u64)) -> PerDirection<Direction<anabranch_testnet::BytesPacket>> {
     let mut config = DirectionConfig::new(Bandwidth::from_mbps(rate), QueueConfig::drop_tail_bytes(64_000));
     config.delay = Duration::from_millis(delay).into();
     PerDirection::from_fn(|direction| Direction::new(&config, Streams::new(1, format!("link/{path}/{direction}"))))
@@ -36,8 +37,8 @@ pub fn transfer_to<T>(
     fetch: impl FnOnce(&Netns) -> T,
 ) -> Outcome<T> {
     let n = paths.len() as u16;
-    let client = testnet::client(Family::V4, n, "reno").unwrap();
-    let server = testnet::server(Family::V4, n, "reno").unwrap();
+    let client = sites::client(Family::V4, n, "reno").unwrap();
+    let server = sites::server(Family::V4, n, "reno").unwrap();
     let devices = client.devices.into_iter().zip(server.devices);
     let links = devices.zip(paths).enumerate().map(|(i, ((client, far), path))| {
         let PerDirection { up, down } = directions(i, *path);

@@ -4,11 +4,11 @@
 use crate::common::kernel::{self, Download};
 use crate::common::served::{Case, Outcome, curl, http_head};
 use crate::common::{asked_for, capture, content, require};
-use anabranch_live::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK, Tool};
-use anabranch_live::{Middlebox, Step, Strip, When, testnet::Family};
 use anabranch_network::{Change, DirectionConfig, Loss, Probability, Reordering};
 use anabranch_stack::connection::{Commit, Failover};
 use anabranch_stack::{congestion, scheduler};
+use anabranch_testnet::requirements::{CURL, MPTCPIZE, NSTAT, TSHARK, Tool};
+use anabranch_testnet::{Middlebox, Step, Strip, When, sites::Family};
 use anabranch_units::{Duration, LinkDirection, PathId};
 
 const TOOLS: [Tool; 4] = [NSTAT, TSHARK, CURL, MPTCPIZE];

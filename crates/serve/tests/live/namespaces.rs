@@ -1,6 +1,7 @@
 //! Namespaces and devices are created and removed with their owners.
 
-use anabranch_live::{Netns, Tun};
+use anabranch_live::Tun;
+use anabranch_testnet::Netns;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 

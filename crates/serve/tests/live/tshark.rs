@@ -2,8 +2,8 @@
 
 use crate::common::capture::{self, CaptureFile};
 use crate::common::require;
-use anabranch_live::requirements::TSHARK;
 use anabranch_segment::{DataSeq, Dss, Flags, Segment};
+use anabranch_testnet::requirements::TSHARK;
 use anabranch_units::Instant;
 use anabranch_wire::capture::{Capture, PacketDirection};
 use std::fs::File;

@@ -7,11 +7,12 @@ use crate::common::kernel::PORT;
 use crate::common::nginx::Nginx;
 use crate::common::site::{Plan, Root, start};
 use crate::common::{content, require, while_emulating};
-use anabranch_live::requirements::{NGINX, NSTAT, OPENSSL, PYTHON, TC};
-use anabranch_live::testnet::{self, Family};
-use anabranch_live::{Clock, Emulator, Netns, NoHost, Script, Step, Tap, When};
+use anabranch_live::{Clock, Tap};
 use anabranch_network::Change;
 use anabranch_serve::Content;
+use anabranch_testnet::requirements::{NGINX, NSTAT, OPENSSL, PYTHON, TC};
+use anabranch_testnet::sites::{self, Family};
+use anabranch_testnet::{Emulator, Netns, NoHost, Script, Step, When};
 use anabranch_units::{Bandwidth, Duration, Instant, LinkDirection, PathId};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -145,8 +146,8 @@ fn script(trouble: Trouble) -> Script {
 fn through_ours<T>(trouble: Trouble, work: impl FnOnce(&Way<'_>) -> T) -> T {
     let plan = plan(trouble);
     let root = Root::new(&format!("uploads-{trouble:?}"));
-    let client = testnet::client(plan.family, plan.paths, "reno").expect("namespaces");
-    let router = testnet::router(plan.family, plan.paths).expect("namespaces");
+    let client = sites::client(plan.family, plan.paths, "reno").expect("namespaces");
+    let router = sites::router(plan.family, plan.paths).expect("namespaces");
     let (links, client, router) = plan.links(client, router);
     let clock = Clock::new();
     let emulator = Emulator::new(clock, links, NoHost, script(trouble), Tap::none()).expect("links");
@@ -166,8 +167,8 @@ fn through_ours<T>(trouble: Trouble, work: impl FnOnce(&Way<'_>) -> T) -> T {
 fn through_the_kernel<T>(trouble: Trouble, work: impl FnOnce(&Way<'_>) -> T) -> T {
     let plan = plan(trouble);
     let (root, proxy) = (Root::new(&format!("kernel-{trouble:?}")), Root::new(&format!("proxy-{trouble:?}")));
-    let client = testnet::client(plan.family, plan.paths, "reno").expect("namespaces");
-    let server = testnet::server(plan.family, plan.paths, "reno").expect("namespaces");
+    let client = sites::client(plan.family, plan.paths, "reno").expect("namespaces");
+    let server = sites::server(plan.family, plan.paths, "reno").expect("namespaces");
     let (links, client, server) = plan.links(client, server);
     let clock = Clock::new();
     let emulator = Emulator::new(clock, links, NoHost, script(trouble), Tap::none()).expect("links");

@@ -4,11 +4,12 @@ use super::{ClientReport, Machine, Seen, observed, outcome};
 use crate::options::{ClientKind, Options, ServerKind};
 use crate::shared_flow::{Fixed, SharedFlow};
 use anabranch_events::{Log, LossCause, PlayerEvent, SendKind, TransportEvent};
-use anabranch_live::{Clock, Counters, LinkReport};
+use anabranch_live::{Clock, Counters};
 use anabranch_network::{Histogram, Stats};
 use anabranch_observation::SenderCounts;
 use anabranch_observation::{DecisionLatency, Ended, Keep, Metrics, observers, read_strictly};
 use anabranch_scenario::{Scenario, load, plan};
+use anabranch_testnet::LinkReport;
 use anabranch_units::{Bandwidth, Duration, Instant, PathId, PerDirection, SubflowId};
 use serde_json::Value;
 
@@ -214,7 +215,7 @@ fn seen(scenario: &Scenario, client: ClientKind, server: ServerKind) -> Seen {
         ServerKind::Anabranch => vec![Counters { accepted: 1, closed: 1, ..Counters::default() }],
         ServerKind::Kernel => Vec::new(),
     };
-    let report = anabranch_live::EmulatorReport { paths: vec![path(300), path(200)], lateness, refused: 2 };
+    let report = anabranch_testnet::EmulatorReport { paths: vec![path(300), path(200)], lateness, refused: 2 };
     Seen { ended: Ended::Finished, end: at(15_000), report, counters, flows, sources }
 }
 

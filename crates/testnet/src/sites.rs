@@ -4,7 +4,8 @@
 //! Path `i` (from 0) belongs to the client's address `10.(i+1).0.2`, or `fd00:(i+1)::2`, and its device `ct(i+1)`. The server
 //! has a single address on all paths, as servers do: [`Family::server`].
 
-use crate::{DEFAULT_MTU, Netns, Tun};
+use crate::Netns;
+use anabranch_live::{DEFAULT_MTU, Tun};
 use anabranch_units::PathId;
 use std::fmt::Write;
 use std::io;

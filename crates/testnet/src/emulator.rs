@@ -1,13 +1,10 @@
 //! Links in real time: between two namespaces, or between a namespace and a host in this process.
 
-use crate::host::Host;
 use crate::idle_states::NoIdleStates;
 use crate::middlebox::{ActiveMiddlebox, Middlebox, MiddleboxCounts};
 use crate::packet::{BytesPacket, Pool};
 use crate::script::{Script, Step};
-use crate::tap::Tap;
-use crate::wait::{Waiter, sharpen_timers};
-use crate::{Clock, Tun};
+use anabranch_live::{Clock, Host, Tap, Tun, Waiter, sharpen_timers};
 use anabranch_network::{Count, Direction, Histogram, Stats, Streams};
 use anabranch_units::{Duration, Instant, LinkDirection, PathId, PerDirection};
 use std::io;
@@ -35,6 +32,24 @@ pub enum Far {
     Device(Tun),
     /// The [`Host`] in this process.
     Host,
+}
+
+/// No host: for links between two namespaces.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoHost;
+
+impl Host for NoHost {
+    fn receive(&mut self, _: Instant, _: PathId, _: &[u8]) {}
+
+    fn handle_timeout(&mut self, _: Instant) {}
+
+    fn poll_transmit(&mut self, _: Instant, _: &mut [u8]) -> Option<(PathId, usize)> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
 }
 
 /// One path with a link of its own: a device in the client's namespace, and both directions of the link between it and the far end.
