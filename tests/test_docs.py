@@ -97,6 +97,22 @@ def links(page: Path) -> set[Path]:
     targets = _LINK.findall(_CODE.sub("", prose(page.read_text("utf-8"))))
     return {(page.parent / urlsplit(target).path).resolve() for target in targets if not urlsplit(target).scheme}
 
+WIDTH = 160
+"""The most characters of a line of text."""
+
+_TEXTS = [*PAGES, *(ROOT / "python" / "anabranch" / "papers").glob("*/text.md")]
+
+
+@pytest.mark.parametrize("page", _TEXTS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_lines_of_text_are_wrapped(page: Path) -> None:
+    """Rows of tables, headings and words that cannot be divided may be longer."""
+    if page == DOCS / "reference" / "scenario.md":
+        return  # It is generated, with a line for each sentence of the source.
+    lines = prose(page.read_text("utf-8")).splitlines()
+    long = [line for line in lines if len(line) > WIDTH and not line.lstrip().startswith(("|", "#", "!["))]
+    assert not [line for line in long if " " in line[:WIDTH].strip()]
+
+
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_resolves(page: Path) -> None:
