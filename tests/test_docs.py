@@ -97,6 +97,7 @@ def links(page: Path) -> set[Path]:
     targets = _LINK.findall(_CODE.sub("", prose(page.read_text("utf-8"))))
     return {(page.parent / urlsplit(target).path).resolve() for target in targets if not urlsplit(target).scheme}
 
+
 WIDTH = 160
 """The most characters of a line of text."""
 
@@ -111,7 +112,6 @@ def test_lines_of_text_are_wrapped(page: Path) -> None:
     lines = prose(page.read_text("utf-8")).splitlines()
     long = [line for line in lines if len(line) > WIDTH and not line.lstrip().startswith(("|", "#", "!["))]
     assert not [line for line in long if " " in line[:WIDTH].strip()]
-
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

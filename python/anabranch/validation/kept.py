@@ -80,7 +80,9 @@ def read(file: Path) -> LiveRuns:
     """
     if not file.exists():
         if str(file) not in _SHIPPED:
-            raise InputError(f"{file}: there is no such file; expected one, or a shipped table, {' or '.join(_SHIPPED)}")
+            raise InputError(
+                f"{file}: there is no such file; expected one, or a shipped table, {' or '.join(_SHIPPED)}"
+            )
         file = kept_runs.DATA / file
     rows = kept_runs.read(file)
     if missing := [name for name in _COLUMNS if not rows or name not in rows[0]]:
