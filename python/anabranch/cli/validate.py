@@ -81,7 +81,8 @@ _Again = Annotated[
         "--again",
         metavar="FILE",
         help="Compare the live runs of a table of --keep, or of what an earlier --json printed, with new simulations: "
-        "a minute, and no root. Tables of this project's runs are shipped: kernel-runs.parquet and kernel-drawn.parquet.",
+        "a minute, and no root. Tables of this project's runs are shipped: kernel-runs.parquet and "
+        "kernel-drawn.parquet.",
     ),
 ]
 _Keep = Annotated[
