@@ -183,6 +183,18 @@ def _leave(reason: str) -> None:
     pytest.skip(reason)
 
 
+def dashjs_reporting(mode: str) -> dict[str, Any]:
+    """The configuration of dash.js with CMCD in its requests' ``query`` or ``headers``; without it if no mode is given.
+
+    With CMCD dash.js 5.2.1 stays at its first bitrate. Chromium's decoder sometimes fails after a change on a busy
+    machine then, whoever serves; without CMCD it was never seen to.
+    """
+    if not mode:
+        return {"settings": {}, "largest": []}
+    streaming = {"cmcd": {"enabled": True, "mode": mode}, "abr": {"autoSwitchBitrate": {"video": False}}}
+    return {"settings": {"streaming": streaming}, "largest": []}
+
+
 def require_live(*programs: str) -> None:
     """The same for tests that emulate links and use the kernel's Multipath TCP."""
     require("ip", *programs)

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from anabranch.live.clients import dashjs
-from conftest import LADDER_S, SERVER_PROGRAMS, require_live
+from conftest import LADDER_S, SERVER_PROGRAMS, dashjs_reporting, require_live
 from test_serve_page import blocks, network, serving
 
 pytestmark = pytest.mark.live
 
-CMCD = {"settings": {"streaming": {"cmcd": {"enabled": True, "mode": "headers"}}}, "largest": []}
 LIMIT_S = 60.0
 # The log's thread writes a line when the client has acknowledged the response.
 LOGGED_WITHIN_S = 10.0
@@ -31,7 +30,12 @@ def test_a_page_of_another_server_plays_with_cmcd_in_headers(videos: Path, ladde
             before = ("ip", "netns", "exec", client.name, "mptcpize", "run")
             url = "http://203.0.113.10/ladder/manifest.mpd"
             played = dashjs.play(
-                url, before=before, folder=videos, limit_s=LIMIT_S, configuration=CMCD, page="http://page.test/player/"
+                url,
+                before=before,
+                folder=videos,
+                limit_s=LIMIT_S,
+                configuration=dashjs_reporting("headers"),
+                page="http://page.test/player/",
             )
             assert played.over, played.errors
             until = time.monotonic() + LOGGED_WITHIN_S

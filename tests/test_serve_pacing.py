@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from anabranch.live.clients import dashjs
-from conftest import LADDER_BPS, LADDER_S, SERVER_PROGRAMS, require_live
+from conftest import LADDER_BPS, LADDER_S, SERVER_PROGRAMS, dashjs_reporting, require_live
 from test_serve_page import Namespace, blocks, network, serving
 
 pytestmark = pytest.mark.live
@@ -28,10 +28,6 @@ LOG = " --access-log-json --access-log "
 METRICS = "curl --silent --fail http://127.0.0.1:9100/metrics\n"
 MPD = 'curl --silent --show-error --fail --output /dev/null "http://$ADDRESS/ladder/manifest.mpd"\n'
 FILM = 'curl --silent --show-error --output /dev/null --write-out "%{time_total}" "http://$ADDRESS/film.mp4"\n'
-
-
-def cmcd(mode: str) -> dict[str, Any]:
-    return {"settings": {"streaming": {"cmcd": {"enabled": mode != "", "mode": mode or "query"}}}, "largest": []}
 
 
 def media_of(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -77,7 +73,7 @@ def serve_and_play(videos: Path, ladder: Path, options: str, mode: str = "") -> 
     def play(client: Namespace) -> None:
         before = ("ip", "netns", "exec", client.name, "mptcpize", "run")
         url = "http://203.0.113.10/ladder/manifest.mpd"
-        played = dashjs.play(url, before=before, folder=videos, limit_s=LIMIT_S, configuration=cmcd(mode))
+        played = dashjs.play(url, before=before, folder=videos, limit_s=LIMIT_S, configuration=dashjs_reporting(mode))
         assert played.over, played.errors
 
     with network(True, videos) as (machine, client):
