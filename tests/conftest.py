@@ -187,7 +187,7 @@ def dashjs_reporting(mode: str) -> dict[str, Any]:
     """The configuration of dash.js with CMCD in its requests' ``query`` or ``headers``; without it if no mode is given.
 
     With CMCD dash.js 5.2.1 stays at its first bitrate. Chromium's decoder sometimes fails after a change on a busy
-    machine then, whoever serves; without CMCD it was never seen to.
+    machine then, with any server; without CMCD it was never seen to.
     """
     if not mode:
         return {"settings": {}, "largest": []}
