@@ -196,6 +196,15 @@ def test_the_command_prints_remedies_that_can_be_copied(anabranch: Run) -> None:
     assert "what_if" in json.loads(anabranch("explain", "dash/ratio-1-5", "--json").stdout)
 
 
+def test_the_command_names_the_connection_that_shares_the_path(anabranch: Run) -> None:
+    shared = ("--set", "duration=40 s", "--set", 'traffic=[{path="path1", count=3}]')
+    told = anabranch("explain", "bulk/two-paths", *shared)
+    assert told.returncode == 0, told.stderr
+    assert re.fullmatch(
+        r"Look first at path1: packets of another connection \(traffic [0-2]\)\.", told.stdout.splitlines()[1]
+    )
+
+
 def test_options_that_are_too_long_for_a_terminal_are_left_to_json(anabranch: Run) -> None:
     arguments = ("explain", "mobile/walk", "--seed", "2", "--stall", "4", "--what-if")
     told = anabranch(*arguments)

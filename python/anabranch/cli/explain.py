@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +19,7 @@ from anabranch.errors import InputError
 from anabranch.runs.captured import CaptureExplanation, explain_capture
 from anabranch.runs.explanation import Explanation
 from anabranch.runs.explanation import explain as find
+from anabranch.runs.parts import SHARED, Part
 from anabranch.runs.trials import Trial, WhatIf
 from anabranch.system import outputs
 from anabranch.wording import causes, quantities
@@ -179,7 +180,7 @@ def _tell_capture(found: CaptureExplanation, *, as_json: bool) -> None:
     rate = found.possible_bits / found.due_s / 1e6 if found.due_s else 0.0
     lines = [
         f"{found.file}, session {found.session} of {found.sessions}: {found.name}, {found.question}",
-        _verdict(found.first_cause, found.first_path, causes.of_capture),
+        _verdict(found, causes.of_capture),
         f"For {found.due_s:.2f} s a response was due, and the paths at their best carry {rate:.2f} Mb/s. Of this:",
         *_shares(
             found.useful_share,
@@ -204,7 +205,7 @@ def _lines(found: Explanation) -> list[str]:
     """The explanation, a sentence or a cause a line."""
     rate = found.possible_bits / found.due_s / 1e6 if found.due_s else 0.0
     lines = [f"{found.scenario}, seed {found.seed}, {found.session}: {found.question}"]
-    lines.append(_verdict(found.first_cause, found.first_path, causes.phrase))
+    lines.append(_verdict(found, causes.phrase))
     if found.buffer_s is not None:
         lines.append(f"From {found.begin_s:.1f} s on, the buffer fell from {found.buffer_s:.1f} s to nothing.")
     lines.append(
@@ -214,12 +215,18 @@ def _lines(found: Explanation) -> list[str]:
     return [*lines, *_shares(found.useful_share, parts)]
 
 
-def _verdict(first: str | None, path: str | None, phrase: Callable[[str, str | None], str]) -> str:
+def _verdict(found: Explanation | CaptureExplanation, phrase: Callable[[str, str | None], str]) -> str:
     """A sentence with the cause to look at first, and its path."""
-    if first is None:
+    if found.first_cause is None:
         return "No fault found: no cause has more than in runs without a fault."
+    who = _who_shares(found.parts, found.first_path) if found.first_cause == SHARED else None
     # The requests of a capture are on no path.
-    return f"Look first at {path or 'requests'}: {phrase(first, None)}."
+    return f"Look first at {found.first_path or 'requests'}: {phrase(found.first_cause, who)}."
+
+
+def _who_shares(parts: Sequence[Part], path: str | None) -> str | None:
+    """The connection that most of what others sent on a path is of. The largest part comes first."""
+    return next((part.by for part in parts if (part.cause, part.path) == (SHARED, path)), None)
 
 
 def _shares(useful: float, parts: list[tuple[float, str, str]]) -> list[str]:

@@ -86,7 +86,7 @@ class CaptureExplanation:
     @property
     def first_path(self) -> str | None:
         """The path to look at first: the one that most of the first cause is of, or waits for; none for requests."""
-        return path_of(self.parts, self.first_cause) if self.first_cause else None
+        return path_of(self.parts, self.first_cause)
 
     def as_dict(self) -> dict[str, Any]:
         """The same for JSON."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 _OUTAGE, _OF_OUTAGE = "link-down", "loss-outage"
-_SHARED = "shared"
+SHARED = "shared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def of_outages(parts: Sequence[Part]) -> list[Part]:
     return [replace(part, cause=_OUTAGE) if part.cause == _OF_OUTAGE else part for part in parts]
 
 
-def path_of(parts: Sequence[Part], cause: str) -> str | None:
+def path_of(parts: Sequence[Part], cause: str | None) -> str | None:
     """The path to look at for a cause: the one that most of the cause's share is of; none if it has no part.
 
     What a path loses while it waits for another one counts for that one, which has the fault: the last bytes are on it,
@@ -53,6 +53,6 @@ def path_of(parts: Sequence[Part], cause: str) -> str | None:
     for part in of_outages(parts):
         if part.cause == cause:
             # Packets that share a link are of a connection, and no path.
-            path = part.path if part.by is None or cause == _SHARED else part.by
+            path = part.path if part.by is None or cause == SHARED else part.by
             shares[path] = shares.get(path, 0.0) + part.share
     return max(shares, key=lambda path: shares[path], default=None)
