@@ -25,7 +25,6 @@ from typing import Any
 from anabranch import _core
 from anabranch.live import servers
 from anabranch.runs.captured import CaptureExplanation, explain_capture
-from anabranch.runs.parts import Part
 
 PROGRAMS = ("curl", "dumpcap", "mptcpize", "nginx")
 """What the runs need besides the testbed."""
@@ -269,19 +268,14 @@ class Named:
     found: CaptureExplanation
 
     @property
-    def part(self) -> Part | None:
-        """The largest part that is of the first cause."""
-        return next((part for part in self.found.parts if part.cause == self.found.first_cause), None)
-
-    @property
     def cause_is_right(self) -> bool:
         """Whether the first cause is one that the fault may be named by."""
         return self.found.first_cause in self.kind.causes
 
     @property
     def path_is_right(self) -> bool:
-        """Whether it is on the path that has the fault, or waits for that path."""
-        return self.kind.path is None or (self.part is not None and self.kind.path in (self.part.path, self.part.by))
+        """Whether the path to look at first is the one with the fault. A path that waits for it is not."""
+        return self.kind.path in (None, self.found.first_path)
 
 
 def campaign(folder: Path, seed: int) -> Iterator[Named]:
