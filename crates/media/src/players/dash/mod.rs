@@ -344,14 +344,14 @@ impl Core {
 
     /// What the player reports with the next request for media, if it reports anything.
     fn report(&mut self) -> Option<Cmcd> {
+        let reporter = self.reporter.as_mut()?;
         let bitrate = |rank: usize| self.video.representations()[rank].bitrate;
-        let requested = Requested {
+        Some(reporter.report(&Requested {
             buffer: self.measured,
             bitrate: bitrate(self.current),
             top: bitrate(self.limits.top),
             duration: self.video.ladder().segment_duration(),
-        };
-        self.reporter.as_mut().map(|reporter| reporter.report(&requested))
+        }))
     }
 
     /// The level at which requests pause.
