@@ -370,7 +370,7 @@ def test_what_it_emits_is_a_panel_and_a_table_without_recorded_events(silly: str
     panels = {"choice", "window.free", "window.srtt"}
     assert {title.split(" (emitted")[0] for title in titles(run.plot())} & panels == panels
     timeline = timelines.of_session(run.recording, run.metrics, 0, title="t")
-    assert {note["name"] for note in timeline.data["notes"]} == panels
+    assert {graph["title"] for graph in timeline.data["graphs"] if graph["kind"] == "note"} == panels
     # The same from a run folder, and a run without own algorithms has neither the file nor a panel.
     folder = run.save(tmp_path / "kept")
     (kept,) = runfolder.read(folder).recording.sessions

@@ -117,7 +117,12 @@ def test_a_timeline_is_that_of_its_run(copied: Path) -> None:
     assert place is not None
     run = anabranch.run(copied / "base.toml", seed=4, set={"transport.scheduler": "ecf", "link.wifi.rtt": "30 ms"})
     data = found.timelines[place].data
-    carried = {path["name"]: path["throughput"] for path in data["paths"]}
+    carried = {
+        graph["path"]: line["values"]
+        for graph in data["graphs"]
+        for line in graph["lines"]
+        if (graph["kind"], line["role"]) == ("throughput", "path")
+    }
     for path in run.recording.sessions[0].paths:
         shown = [value for value in carried[path.path] if value is not None]
         mean = path.throughput_bps[path.throughput_bps == path.throughput_bps].mean() / 1e6

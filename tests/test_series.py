@@ -169,9 +169,14 @@ def test_the_figure_and_the_page_draw_the_same_values() -> None:
     drawn = {line.get_gid(): line for axes in figure.axes for line in axes.lines}
     page = timelines.of_session(run.recording, run.metrics, 0, title="").data
     middles = page["first_s"] + page["width_s"] * np.arange(page["points"])
-    for shown in page["paths"]:
-        for kind, times in (("window", page["state_times"]), ("throughput", middles)):
-            line = drawn[f"{kind}-{shown['name']}"]
-            values = np.array(shown[kind], dtype=np.float64)
-            np.testing.assert_allclose(np.asarray(line.get_xdata(), dtype=np.float64), times, atol=1e-3)
-            np.testing.assert_allclose(np.asarray(line.get_ydata(), dtype=np.float64), values, rtol=1e-3, atol=1e-3)
+    times = {"states": page["state_times"], "intervals": middles}
+    found = [
+        (graph, one) for graph in page["graphs"] for one in graph["lines"] if graph["kind"] in ("window", "throughput")
+    ]
+    assert len(found) == 3 * 2 + 3 + 1, "throughput and capacity of each path, their windows and the sum"
+    for graph, one in found:
+        kind = "capacity" if one["role"] == "capacity" else graph["kind"]
+        name = "total" if one["role"] == "total" else graph["path"] or one["name"]
+        line, values = drawn[f"{kind}-{name}"], np.array(one["values"], dtype=np.float64)
+        np.testing.assert_allclose(np.asarray(line.get_xdata(), dtype=np.float64), times[graph["times"]], atol=1e-3)
+        np.testing.assert_allclose(np.asarray(line.get_ydata(), dtype=np.float64), values, rtol=1e-3, atol=1e-3)

@@ -150,10 +150,7 @@ def _causes(axes: Axes, *, edges: Array, rates: Mapping[str, Array]) -> None:
 
 def _buffer(recording: SessionRecording, begin: float, end: float, axes: Axes) -> None:
     within = (recording.times_s >= begin) & (recording.times_s <= end)
-    times, level = recording.times_s[within], recording.buffer_s[within]
-    axes.fill_between(times, 0.0, level, color=style.BUFFER, alpha=0.16, linewidth=0)
-    axes.plot(times, level, color=style.BUFFER, gid="buffer")
-    axes.set_ylim(bottom=0.0)
+    panels.playout_buffer(axes, recording.times_s[within], recording.buffer_s[within])
 
 
 def _legend(drawn: Sequence[str], recording: SessionRecording | None, begin: float, end: float) -> list[Artist]:
@@ -162,5 +159,5 @@ def _legend(drawn: Sequence[str], recording: SessionRecording | None, begin: flo
         name = "other causes" if cause == OTHERS else causes.SHORT[cause]
         handles.append(Patch(label=name, **_filling(cause)))
     if recording is not None and any(a < end and b > begin for a, b in recording.stalls_s.tolist()):
-        handles.append(Patch(facecolor=style.STALL, alpha=0.35, label="stall"))
+        handles.append(panels.stall_key())
     return handles

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from anabranch.figures import labels, panels, style
+from anabranch.figures.panels import Row
 from anabranch.results import series
 from anabranch.results.recording import Mark, SessionRecording
 from anabranch.results.series import SessionSeries
+from anabranch.results.timeline import Kind
+
+_HEIGHTS: Mapping[Kind, float] = {
+    "bitrate": 2.2,
+    "buffer": 2.0,
+    "throughput": 1.5,
+    "discards": 1.2,
+    "switches": 1.2,
+    "note": 1.4,
+}
 
 # The width of a figure with several columns: 1800 pixels at the resolution of `style`, so that it fits on a screen.
 _WIDTH_IN = 9.0
@@ -56,23 +66,6 @@ class Column:
 
 
 @dataclass(frozen=True)
-class _Row:
-    """Panels of one kind in a row, with the same axis.
-
-    Attributes:
-        title: What it shows.
-        height: In units of panel height.
-        draw: Draws a session.
-        from_zero: Whether the axis begins at zero. What an author emitted may be negative.
-    """
-
-    title: str
-    height: float
-    draw: Callable[[Axes, SessionSeries], object]
-    from_zero: bool = True
-
-
-@dataclass(frozen=True)
 class _Sheet:
     """The columns with everything that their places depend on.
 
@@ -80,6 +73,7 @@ class _Sheet:
         columns: In order; up to three stand in a row.
         sessions: What is drawn in each column.
         rows: The panels of each column.
+        styles: Those of all paths.
         strips: The labels of each column's events.
         explained: What numbered labels stand for.
         column_in: The width of a column.
@@ -88,7 +82,8 @@ class _Sheet:
 
     columns: Sequence[Column]
     sessions: Sequence[SessionSeries]
-    rows: Sequence[_Row]
+    rows: Sequence[Row]
+    styles: Mapping[str, style.PathStyle]
     strips: Sequence[labels.Strip]
     explained: Sequence[str]
     column_in: float
@@ -135,49 +130,14 @@ def compare(columns: Sequence[Column], *, title: str) -> Figure:
         return _draw(columns, title)
 
 
-def _rows(columns: Sequence[Column], sessions: Sequence[SessionSeries]) -> list[_Row]:
-    styles = style.path_styles(_path_names(columns))
-    rows = []
-    if any(session.recording.shown for session in sessions):
-        rows.append(_Row("Bitrate on screen (Mb/s); the darker, the more pixels", 2.2, panels.bitrate))
-    if any(session.recording.plays for session in sessions):
-        rows.append(_Row("Playout buffer (s)", 2.0, _buffer_if_any))
-    tops = panels.path_tops(sessions, styles)
-    titles = panels.path_titles(sessions, tops)
-    rows += [_Row(titles[path], 1.5, _path_panel(path, styles[path], tops[path])) for path in tops]
-    if any(session.has_discards for session in sessions):
-        rows.append(
-            _Row("Discarded pictures per second", 1.2, lambda a, s: panels.counts(a, s, s.discards_per_s, "discards"))
-        )
-    if any(session.has_switches for session in sessions):
-        rows.append(
-            _Row("Path switches per second", 1.2, lambda a, s: panels.counts(a, s, s.switches_per_s, "path-switches"))
-        )
-    names = panels.note_names(sessions)
-    return rows + [_Row(panels.note_title(name), 1.4, _note_panel(name, styles), from_zero=False) for name in names]
-
-
-def _note_panel(name: str, styles: Mapping[str, style.PathStyle]) -> Callable[[Axes, SessionSeries], object]:
-    return lambda axes, session: panels.notes(axes, session, name, styles)
-
-
 def _path_names(columns: Sequence[Column]) -> list[str]:
     names = [name for c in columns for name in (*c.paths, *(path.path for path in c.recording.paths))]
     return list(dict.fromkeys(names))
 
 
-def _path_panel(path: str, path_style: style.PathStyle, top: float) -> Callable[[Axes, SessionSeries], None]:
-    return lambda axes, session: panels.throughput(axes, session, path, path_style, top)
-
-
 def _in_a_row(columns: int) -> int:
     """How many columns stand in a row: up to three, and two of four."""
     return 2 if columns == 4 else min(columns, _IN_A_ROW)
-
-
-def _buffer_if_any(axes: Axes, session: SessionSeries) -> None:
-    if session.recording.plays:
-        panels.playout_buffer(axes, session)
 
 
 def _sheet(columns: Sequence[Column], width_in: float) -> _Sheet:
@@ -188,13 +148,15 @@ def _sheet(columns: Sequence[Column], width_in: float) -> _Sheet:
     explained = labels.explanation([column.marks for column in columns], strips, width_in - _LEFT_IN - _RIGHT_IN)
     most = series.MOST_INTERVALS if len(columns) == 1 else series.NARROW_INTERVALS
     sessions = [series.of_session(column.recording, most=most, span_s=span) for column in columns]
-    return _Sheet(columns, sessions, _rows(columns, sessions), strips, explained, column_in, span)
+    styles = style.path_styles(_path_names(columns))
+    rows = panels.rows(sessions, _HEIGHTS, styles, shades="; the darker, the more pixels")
+    return _Sheet(columns, sessions, rows, styles, strips, explained, column_in, span)
 
 
 def _draw(columns: Sequence[Column], title: str) -> Figure:
     width_in = _ALONE_IN if len(columns) == 1 else _WIDTH_IN
     sheet = _sheet(columns, width_in)
-    handles = _handles(columns)
+    handles = panels.legend([column.recording for column in columns])
     lines = style.wrapped(title, width_in - _LEFT_IN - _RIGHT_IN - _legend_in(handles), _HEADING[0], bold=True)
     above_in = len(lines) * _HEADING[1] + _AROUND_HEADING_IN
     block_in = sheet.head_in + sheet.panels_in + _AXIS_IN
@@ -215,16 +177,12 @@ def _draw(columns: Sequence[Column], title: str) -> Figure:
     return figure
 
 
-def _share_axis(row: _Row, together: Sequence[Axes]) -> None:
+def _share_axis(row: Row, together: Sequence[Axes]) -> None:
     """Gives the panels of a row the same vertical axis."""
-    # A session that emitted nothing has no range of its own.
-    drawn = [
-        axes
-        for axes in together
-        if row.from_zero or any(str(line.get_gid()).startswith("note-") for line in axes.lines)
-    ]
-    limits = [axes.get_ylim() for axes in drawn]
-    bottom = 0.0 if row.from_zero else min(low for low, _ in limits)
+    # A session without a graph has no range of its own.
+    limits = [axes.get_ylim() for axes, graph in zip(together, row.graphs, strict=True) if graph is not None]
+    # What an author emitted may be negative.
+    bottom = min(low for low, _ in limits) if row.kind == "note" else 0.0
     for axes in together:
         axes.set_ylim(bottom, max(high for _, high in limits))
 
@@ -243,7 +201,7 @@ def _column(figure: Figure, sheet: _Sheet, number: int, above_in: float) -> list
         box = (left_in / width_in, 1.0 - (top_in + panel_in) / height_in)
         axes = figure.add_axes((*box, sheet.column_in / width_in, panel_in / height_in))
         axes.set_xlim(0.0, sheet.span_s)
-        row.draw(axes, sheet.sessions[number])
+        row.draw(axes, number=number, styles=sheet.styles)
         panels.stalls(axes, sheet.sessions[number])
         panels.scenario_marks(axes, column.marks)
         panels.ending(axes, column.ending)
@@ -257,7 +215,7 @@ def _column(figure: Figure, sheet: _Sheet, number: int, above_in: float) -> list
     return found
 
 
-def _dress(axes: Axes, row: _Row, *, first: bool, last: bool) -> None:
+def _dress(axes: Axes, row: Row, *, first: bool, last: bool) -> None:
     """Ticks, and their labels where a column or a row begins."""
     style.few_ticks(axes, max(int(row.height * 1.8), 2))
     axes.tick_params(axis="y", labelleft=first)
@@ -283,17 +241,6 @@ def _head(figure: Figure, head: tuple[list[str], list[str]], left_in: float, abo
                 gid="column-head",
             )
             top_in += line_in
-
-
-def _handles(columns: Sequence[Column]) -> list[Line2D | Patch]:
-    handles: list[Line2D | Patch] = []
-    if any(len(c.recording.stalls_s) for c in columns):
-        handles.append(Patch(facecolor=style.STALL, alpha=0.35, label="stall"))
-    if any(np.size(c.recording.underflows_s) for c in columns):
-        handles.append(
-            Line2D([], [], linestyle="none", marker="v", markersize=4.5, color=style.INK, label="buffer underflow")
-        )
-    return handles
 
 
 def _legend_in(handles: Sequence[Line2D | Patch]) -> float:

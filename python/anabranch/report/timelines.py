@@ -7,17 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from anabranch.report import sequences
-from anabranch.results import series
+from anabranch.results import series, timeline
 from anabranch.results.metrics import Metrics
 from anabranch.results.recording import Array, Recording
 from anabranch.results.sequence import Sequences
-from anabranch.results.series import PathSeries
+from anabranch.results.series import SessionSeries
+from anabranch.results.timeline import Graph
 from anabranch.wording import summary
 
 _SIGNIFICANT = 4
-_MBPS = 1e-6
-_MS = 1e3
 
 Numbers = list[float | None]
 
@@ -69,20 +70,14 @@ def of_session(
     data = {
         "first_s": _time(float(session.middles_s[0])) if len(session.middles_s) else 0.0,
         "width_s": _time(session.width_s),
-        "averaged_s": _time(session.averaged_s),
         "points": len(session.middles_s),
-        "state_times": [_time(at) for at in session.state_times_s.tolist()],
-        "paths": [_path(path, colours[path.name]) for path in session.paths],
-        "total": _numbers(session.total_window_packets) if len(session.paths) > 1 else None,
-        "buffer": _numbers(session.buffer_s) if recorded.plays else None,
-        "switches": _numbers(session.switches_per_s) if session.has_switches else None,
-        "discards": _numbers(session.discards_per_s) if session.has_discards else None,
-        "shown": [
-            [_time(s.begin_s), _time(s.end_s), _rounded(s.bitrate_bps * _MBPS), s.resolution] for s in recorded.shown
+        "state_times": _times(session.state_times_s),
+        "paths": [
+            {"name": path.name, "colour": colours[path.name], "disabled": _spans(path.disabled_s)}
+            for path in session.paths
         ],
-        "notes": [{"name": each.name, "path": each.path, "values": _numbers(each.values)} for each in session.emitted],
+        "graphs": [_graph(graph, session, colours) for graph in timeline.of_session(session) if _is_shown(graph)],
         "stalls": _spans(recorded.stalls_s),
-        "underflows": [_time(at) for at in recorded.underflows_s.tolist()],
         "marks": [[_time(mark.at_s), mark.text] for mark in recording.marks],
         "packets": sequences.of_session(own, colours) if own is not None and own.subflows else None,
         "why": why,
@@ -91,20 +86,42 @@ def of_session(
     return Timeline(title, summary.in_short(metrics["sessions"][number]), data)
 
 
-def _path(path: PathSeries, colour: int) -> dict[str, Any]:
+def _is_shown(graph: Graph) -> bool:
+    """Whether it has a panel: not without lines, and that of discards not without a discard."""
+    return any(line.role != "discards" or np.nansum(line.values) > 0 for line in graph.lines)
+
+
+def _graph(graph: Graph, session: SessionSeries, colours: Mapping[str, int]) -> dict[str, Any]:
+    """A graph; times that several have in common are named, and a colour is the place in the palette."""
+    shared = {id(session.middles_s): "intervals", id(session.state_times_s): "states"}
+    lines = [
+        {
+            "role": line.role,
+            "name": line.name,
+            "colour": None if line.path is None else colours[line.path],
+            "values": _numbers(line.values),
+        }
+        for line in graph.lines
+    ]
     return {
-        "name": path.name,
-        "colour": colour,
-        "throughput": _numbers(path.throughput_bps * _MBPS),
-        "capacity": _numbers(path.capacity_bps * _MBPS),
-        "window": _numbers(path.window_packets[0]),
-        "srtt": _numbers(path.srtt_s * _MS),
-        "disabled": _spans(path.disabled_s),
+        "kind": graph.kind,
+        "title": graph.title,
+        "unit": ", ".join(filter(None, (graph.unit, graph.detail))),
+        "times": shared.get(id(graph.times_s)) or _times(graph.times_s),
+        "lines": lines,
+        "path": graph.path,
+        "limit": None if graph.limit is None else _rounded(graph.limit),
+        "texts": graph.texts,
+        "underflows": _times(graph.underflows_s),
     }
 
 
 def _numbers(values: Array) -> Numbers:
     return [_rounded(value) for value in values.tolist()]
+
+
+def _times(instants: Array) -> list[float]:
+    return [_time(at) for at in instants.tolist()]
 
 
 def _spans(spans: Array) -> list[list[float]]:

@@ -20,67 +20,40 @@ const timeline = (() => {
     return Array.from({ length: data.points }, (_, i) => data.first_s + i * data.width_s);
   }
 
-  /** The bitrate on screen as steps: a point where a representation appears, and one where it goes. */
-  function steps(shown) {
-    const x = [];
-    const y = [];
-    for (const [begin, end, rate] of shown) {
-      if (x.length && begin > x[x.length - 1]) {
-        x.push(x[x.length - 1] + 1e-6);
-        y.push(null);
-      }
-      x.push(begin, Math.max(end - 1e-6, begin));
-      y.push(rate, rate);
-    }
-    return { x, y };
-  }
+  // How lines look by what they are, and the heights of panels by what these show.
+  const LOOKS = {
+    bitrate: { colour: "ink", fill: 0.12, gaps: true, stepped: true },
+    buffer: { colour: "muted", fill: 0.18 },
+    capacity: { fill: 0.16, width: 0.8, faint: true },
+    total: { colour: "muted", width: 1 },
+    switches: { colour: "muted", fill: 0.35, stepped: true },
+    discards: { colour: "bad", fill: 0.35, stepped: true },
+    note: { colour: "ink", joined: true },
+  };
+  const HEIGHTS = { bitrate: 120, buffer: 105, throughput: 100, window: 130, "round-trip": 110, switches: 80, discards: 80, note: 100 };
 
   const line = (name, colour, values, more = {}) => ({ name, colour, values, ...more });
 
-  /** What is drawn, panel by panel; only what occurs. */
+  /** What is drawn, panel by panel. */
   function panelsOf(data) {
-    const found = [];
-    const t = times(data);
-    if (data.shown.length) {
-      const { x, y } = steps(data.shown);
-      const at = (time) => data.shown.find(([begin, end]) => time >= begin && time < end);
-      found.push({
-        title: "Bitrate on screen",
-        unit: "Mb/s",
-        height: 120,
-        x,
-        lines: [line("bitrate", "ink", y, { fill: 0.12, gaps: true, stepped: true })],
-        extra: (time) => at(time)?.[3] ?? "",
-      });
-    }
-    if (data.buffer) found.push({ title: "Playout buffer", unit: "s", height: 105, x: t, lines: [line("buffer", "muted", data.buffer, { fill: 0.18 })], ticks: data.underflows });
-    for (const path of data.paths) {
-      found.push({
-        title: `Throughput of ${path.name}`,
-        unit: `Mb/s, mean over ${data.averaged_s} s`,
-        height: 100,
-        x: t,
-        lines: [
-          ...(path.capacity.some((v) => v !== null) ? [line("capacity", `c${path.colour}`, path.capacity, { fill: 0.16, width: 0.8, faint: true })] : []),
-          line("throughput", `c${path.colour}`, path.throughput),
-        ],
-        cut: path.throughput,
-        forbidden: path.disabled,
-      });
-    }
-    const per = (key) => data.paths.filter((path) => path[key].some((v) => v !== null)).map((path) => line(path.name, `c${path.colour}`, path[key]));
-    found.push({ title: "Congestion window", unit: "packets", height: 130, x: data.state_times, lines: [...(data.total ? [line("total", "muted", data.total, { width: 1 })] : []), ...per("window")] });
-    found.push({ title: "Smoothed round trip", unit: "ms", height: 110, x: data.state_times, lines: per("srtt") });
-    if (data.switches) found.push({ title: "Path switches", unit: "per s", height: 80, x: t, lines: [line("switches", "muted", data.switches, { fill: 0.35, stepped: true })] });
-    if (data.discards?.some((v) => v)) found.push({ title: "Discarded pictures", unit: "per s", height: 80, x: t, lines: [line("discards", "bad", data.discards, { fill: 0.35, stepped: true })] });
-    for (const name of new Set(data.notes.map((note) => note.name))) {
-      const own = data.notes.filter((note) => note.name === name && note.values.some((v) => v !== null));
-      const colour = (note) => `c${data.paths.find((path) => path.name === note.path)?.colour}`;
-      const lines = own.map((note) => line(note.path ?? name, note.path === null ? "ink" : colour(note), note.values, { joined: true }));
-      found.push({ title: name, unit: "emitted", height: 100, x: t, lines, signed: true });
-    }
-    if (data.packets) found.push(...packetPanels(data.packets));
-    return found.filter((panel) => panel.lines.length);
+    const shared = { intervals: times(data), states: data.state_times };
+    const graphs = data.graphs.map((graph) => ({
+      ...graph,
+      height: HEIGHTS[graph.kind],
+      x: shared[graph.times] ?? graph.times,
+      lines: graph.lines.map((one) => ({ ...one, ...LOOKS[one.role], ...(one.colour === null ? {} : { colour: `c${one.colour}` }) })),
+      forbidden: data.paths.find((path) => path.name === graph.path)?.disabled,
+      signed: graph.kind === "note",
+      extra: (time) => textAt(graph, time),
+    }));
+    return [...graphs, ...(data.packets ? packetPanels(data.packets) : [])];
+  }
+
+  /** The text of the span in which a time lies; the times of such a graph are beginnings and ends. */
+  function textAt({ times, texts }, time) {
+    if (!texts.length) return "";
+    const place = placeOf(times, time);
+    return place % 2 ? texts[(place - 1) / 2] : "";
   }
 
   /** Numbers that are stored as differences. */
@@ -267,13 +240,6 @@ const timeline = (() => {
     };
   }
 
-  /** Capacity far above what was carried is cut off: the throughput is what the panel is about. */
-  function top(panel, max) {
-    if (!panel.cut) return max;
-    const carried = Math.max(...panel.cut.filter((v) => v !== null), 0);
-    return carried > 0 ? Math.min(max, carried * 2) : max;
-  }
-
   function options(panel, data, extent, shared, first, last) {
     const base = common(panel.height + (first ? 16 : 0) + (last ? 34 : 0));
     return {
@@ -282,7 +248,7 @@ const timeline = (() => {
       cursor: { ...base.cursor, sync: { key: shared, scales: ["x", null] } },
       scales: {
         x: { time: false, range: (_, min, max) => (min === null ? extent : [min, max]), min: extent[0], max: extent[1] },
-        y: { range: (plot, min, max) => panel.bars ? fitted(plot, panel) : [panel.signed ? Math.min((min ?? 0) * 1.06, 0) : 0, Math.max(top(panel, max ?? 1) * 1.06, 0) || 1] },
+        y: { range: (plot, min, max) => panel.bars ? fitted(plot, panel) : [panel.signed ? Math.min((min ?? 0) * 1.06, 0) : 0, Math.max(Math.min(max ?? 1, panel.limit ?? Infinity) * 1.06, 0) || 1] },
       },
       axes: [
         axis(last ? "time (s)" : null, { values: last ? ticks : () => [], size: last ? 26 : 0, space: 60 }),
@@ -291,7 +257,7 @@ const timeline = (() => {
       series: [{}, ...panel.lines.map(series)],
       hooks: {
         drawAxes: [(plot) => spans(plot, data.stalls, faded(ink("stall"), 0.35))],
-        draw: [(plot) => { marks(plot, data, first); forbidden(plot, panel.forbidden); underflows(plot, panel.ticks); bars(plot, panel.bars ?? []); panel.lines.filter((one) => one.dotted).forEach((one) => dots(plot, panel.x, one)); }],
+        draw: [(plot) => { marks(plot, data, first); forbidden(plot, panel.forbidden); underflows(plot, panel.underflows); bars(plot, panel.bars ?? []); panel.lines.filter((one) => one.dotted).forEach((one) => dots(plot, panel.x, one)); }],
       },
     };
   }
@@ -368,7 +334,7 @@ const timeline = (() => {
   function legend(data, group) {
     const items = [group.time];
     if (data.stalls.length) items.push(element("span", { class: "series" }, swatch("stall", 0, true), "stall"));
-    if (data.underflows.length) items.push(element("span", { class: "series" }, "▼ buffer underflow"));
+    if (data.graphs.some((graph) => graph.underflows.length)) items.push(element("span", { class: "series" }, "▼ buffer underflow"));
     if (data.paths.some((path) => path.disabled.length)) items.push(element("span", { class: "series" }, swatch("bad", 0), "path not used"));
     const button = (text, label, call) => element("button", { type: "button", "aria-label": label, title: label, on: { click: call } }, text);
     const first = () => group.charts[0];
