@@ -175,7 +175,7 @@ def test_a_panel_per_subflow_and_one_of_the_data(tmp_path: Path) -> None:
     figure = drawing.draw_sequences(own, paths=("wifi", "lte"), **arguments)  # type: ignore[arg-type]
     titles = [axes.get_title(loc="left") for axes in figure.axes if axes.get_gid() != "events"]
     assert titles[-1] == "Sequence numbers of the data (MB)"
-    assert titles[:-1] == [f"Sequence numbers of {name} (MB)" for name in drawing.names(own.subflows)]
+    assert titles[:-1] == [f"Sequence numbers of {name} (MB)" for name in sequence.names(own.subflows)]
     many = Sequences(own.subflows * 9, own.data)
     figure = drawing.draw_round_trips(many, paths=("wifi", "lte"), **arguments)  # type: ignore[arg-type]
     assert len([axes for axes in figure.axes if axes.get_gid() != "events"]) == drawing.MOST_SUBFLOWS

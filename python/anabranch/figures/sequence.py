@@ -50,7 +50,7 @@ def draw_sequences(
     """
     drawn, styles = sequences.subflows[:MOST_SUBFLOWS], style.path_styles(paths)
     content = []
-    for each, name in zip(drawn, names(sequences.subflows), strict=False):
+    for each, name in zip(drawn, sequence.names(sequences.subflows), strict=False):
         colour = styles[each.path].colour
         drawing = partial(_sequence, subflow=each, span_s=span_s, colour=colour)
         content.append(Panel(f"Sequence numbers of {name} (MB)", _HEIGHT, drawing))
@@ -81,7 +81,7 @@ def draw_round_trips(
             _ROUND_TRIP_HEIGHT,
             partial(_round_trips, subflow=each, top=top, colour=styles[each.path].colour, span_s=span_s),
         )
-        for each, name in zip(drawn, names(sequences.subflows), strict=False)
+        for each, name in zip(drawn, sequence.names(sequences.subflows), strict=False)
     ]
     with style.applied():
         return stack.draw(
@@ -92,12 +92,6 @@ def draw_round_trips(
             span_s=span_s,
             legend=(),
         )
-
-
-def names(subflows: Sequence[Subflow]) -> list[str]:
-    """What subflows are called: by their path, and by their number where a path has several."""
-    on = [each.path for each in subflows]
-    return [each.path if on.count(each.path) == 1 else f"{each.path}, subflow {each.number}" for each in subflows]
 
 
 def _left_out(sequences: Sequences) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anabranch.results import sequence
 from anabranch.results.capturefile import Integers
 from anabranch.results.recording import Array
 from anabranch.results.sequence import DataAcknowledgments, Sequences, Subflow
@@ -34,10 +35,8 @@ def of_session(sequences: Sequences, colours: Mapping[str, int]) -> dict[str, An
         For the page's program: ``tick_s``; ``until_s``, the time up to which there is something, ``None`` where nothing
         is left out; ``flows``; and ``data``, the data acknowledgments.
     """
-    from anabranch.figures.sequence import names
-
     until = _until_s(sequences)
-    subflows = zip(sequences.subflows, names(sequences.subflows), strict=True)
+    subflows = zip(sequences.subflows, sequence.names(sequences.subflows), strict=True)
     return {
         "tick_s": TICK_S,
         "until_s": None if until is None else round(until, 3),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,12 @@ class Sequences:
             tuple(each for each in self.subflows if each.session == session),
             tuple(each for each in self.data if each.session == session),
         )
+
+
+def names(subflows: Sequence[Subflow]) -> list[str]:
+    """What subflows are called: by their path, and by their number where a path has several."""
+    on = [each.path for each in subflows]
+    return [each.path if on.count(each.path) == 1 else f"{each.path}, subflow {each.number}" for each in subflows]
 
 
 def of_packets(packets: Packets, sessions: int) -> Sequences:
