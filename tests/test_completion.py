@@ -31,6 +31,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
     [
         ("anabranch run sticky/b", ["sticky/base"]),
         ("anabranch run sticky/base --set transport.scheduler=gr", ["gr-sty"]),
+        ("anabranch serve --listen srv1=10.0.0.1,me", ["10.0.0.1,metered"]),
     ],
 )
 def test_bash_completes(line: str, expected: list[str], anabranch: Run, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from anabranch.cli.list import entries
 from anabranch.cli.serve import process, supervisor
 from conftest import Run
 
@@ -30,6 +31,10 @@ LISTEN = ("--listen", "srv1=10.99.0.1")
         (("--origin", "localhost", *LISTEN), "is not HOST:PORT"),
         (("--root", ".", "--listen", "srv1"), "expected DEVICE=ADDRESS, such as srv1=10.99.0.1"),
         (("--root", ".", "--listen", "srv1=10.99.0"), "`10.99.0` is no IP address"),
+        (("--root", ".", "--listen", "srv1=10.99.0.1,metred"), "srv1=10.99.0.1,metred: nothing is called `metred`"),
+        (("--root", ".", "--listen", "srv1=10.99.0.1,metred"), "did you mean `metered`?"),
+        (("--root", ".", "--listen", "srv1=10.99.0.1,"), "nothing is called ``; expected one of metered"),
+        (("--root", ".", "--listen", "srv1=,metered"), "expected DEVICE=ADDRESS, such as srv1=10.99.0.1"),
         (("--root", ".", *LISTEN, *LISTEN), "path 2 has the device srv1 of an earlier one"),
         (("--root", ".", *LISTEN, "--metrics", "9100"), "`9100` is no ADDRESS:PORT"),
         (("--root", ".", "--response-pacing", "level", *LISTEN), "did you mean `levels`?"),
@@ -125,6 +130,29 @@ def test_the_line_tells_clients_rates_queue_and_how() -> None:
     assert process.line(before, gone, "x, y").startswith("1 client, srv1 gone, srv2 1.0 Mb/s")  # type: ignore[arg-type]
     failed = process.line(before, {**now, "unmade": 1, "failed": 2}, "my:Own, cubic")
     assert failed.endswith("in the send queue, 3 reset because of an own algorithm (my:Own, cubic)")
+
+
+@pytest.mark.parametrize(
+    ("changed", "texts"),
+    [
+        ({"scheduler": "min-rtt"}, ["srv2", "min-rtt", process.RESTING]),
+        ({"scheduler": "min-rtt", "metered": False}, []),
+        ({"scheduler": "my:Own"}, []),
+        ({}, []),
+        ({"response_pacing": "off"}, [process.RESTING, "--response-pacing levels"]),
+        ({"root": None}, [process.RESTING, "--origin"]),
+    ],
+)
+def test_a_warning_tells_of_options_that_change_nothing(changed: dict[str, object], texts: list[str]) -> None:
+    given = {"scheduler": process.RESTING, "response_pacing": "levels", "root": ".", "metered": True, **changed}
+    listen = [("srv1", "10.99.0.1", False), ("srv2", "10.99.0.1", given["metered"])]
+    warnings = list(process.idle_options({**given, "listen": listen}))
+    assert len(warnings) == bool(texts)
+    assert all(text in warnings[0] for text in texts)
+
+
+def test_the_scheduler_for_metered_paths_is_one() -> None:
+    assert process.RESTING in [entry["name"] for entry in entries("schedulers")]
 
 
 def test_signals_are_handled_as_before_afterwards() -> None:

@@ -31,7 +31,7 @@ def blocks() -> dict[str, str]:
     """The shell commands of the pages, by heading, or by the word behind `sh`."""
     found: dict[str, str] = {}
     heading = ""
-    for match in re.finditer(r"^## (.+)$|^```sh ?(.*)\n((?:.*\n)*?)```$", PAGES, re.MULTILINE):
+    for match in re.finditer(r"^## (.+)$|^ *```sh ?(.*)\n((?:.*\n)*?) *```$", PAGES, re.MULTILINE):
         if match[1]:
             heading = match[1]
         else:
@@ -164,11 +164,14 @@ def counters(output: str) -> dict[str, int]:
 
 
 def test_every_block_of_the_page_is_run_here() -> None:
+    # Those on metered paths in test_serve_metered.py.
     tested = {
         "Settings",
         "Devices and routes",
         "one-uplink",
         "Run the server",
+        "metered",
+        "mobile-clients",
         "HTTPS and other protocols",
         "Monitor",
         "client",

@@ -160,7 +160,7 @@ def test_wiring_is_refused_where_it_makes_no_sense(anabranch: Run) -> None:
 
 
 def test_each_family_has_its_own_commands() -> None:
-    paths = paths_of([("srv1", "2001:db8::10")], ["srv1=eth0,fe80::1"])
+    paths = paths_of([("srv1", "2001:db8::10", False)], ["srv1=eth0,fe80::1"])
     commands = [text_of(item.make) for item in wanted(paths, "another", 1400)]
     assert commands == [
         "sysctl -q -w net.ipv6.conf.all.forwarding=1",

@@ -1103,8 +1103,8 @@ class Devices:
         OSError: A device cannot be opened; the message says how.
     """
 
-    def __new__(cls, listen: Sequence[tuple[str, str]]) -> Self: ...
-    def changed(self, listen: Sequence[tuple[str, str]]) -> Devices:
+    def __new__(cls, listen: Sequence[tuple[str, str, bool]]) -> Self: ...
+    def changed(self, listen: Sequence[tuple[str, str, bool]]) -> Devices:
         """Those of other paths, with the same list; devices of both stay open."""
 
 @final

@@ -146,13 +146,13 @@ pub struct Devices(OpenDevices);
 impl Devices {
     /// Opens the devices of these paths.
     #[new]
-    fn new(listen: Vec<(String, String)>) -> PyResult<Self> {
+    fn new(listen: Vec<(String, String, bool)>) -> PyResult<Self> {
         let opened = OpenDevices::open(&parse_listen(listen)?);
         opened.map(Devices).map_err(|error| refused(&error))
     }
 
     /// Those of other paths, with the same list; devices of both stay open.
-    fn changed(&self, listen: Vec<(String, String)>) -> PyResult<Self> {
+    fn changed(&self, listen: Vec<(String, String, bool)>) -> PyResult<Self> {
         let changed = self.0.changed(&parse_listen(listen)?);
         changed.map(Devices).map_err(|error| refused(&error))
     }
@@ -185,7 +185,7 @@ fn read(py: Python<'_>, options: Option<Bound<'_, PyDict>>, service: &Arc<Servic
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct ServingOptions {
-    listen: Vec<(String, String)>,
+    listen: Vec<(String, String, bool)>,
     root: Option<PathBuf>,
     origin: Option<String>,
     follow_symlinks: bool,
@@ -319,9 +319,11 @@ impl Serving {
     }
 }
 
-fn parse_listen(listen: Vec<(String, String)>) -> PyResult<Vec<Listen>> {
-    let parsed = listen.into_iter().map(|(device, address)| Ok(Listen { device, address: parse_address(&address)? }));
-    parsed.collect()
+fn parse_listen(listen: Vec<(String, String, bool)>) -> PyResult<Vec<Listen>> {
+    let parse = |(device, address, metered): (String, String, bool)| {
+        Ok(Listen { device, address: parse_address(&address)?, metered })
+    };
+    listen.into_iter().map(parse).collect()
 }
 
 fn content_of(root: Option<PathBuf>, origin: Option<String>) -> PyResult<Content> {

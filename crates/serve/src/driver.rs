@@ -306,6 +306,7 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
             gone: port.gone,
             device: port.listen.device.clone(),
             address: port.listen.address,
+            metered: port.listen.metered,
             received: port.received,
             sent: port.sent,
             refused: port.refused,

@@ -270,6 +270,8 @@ fn paths(page: &mut Page, status: &Status) {
     page.paths(status, "anabranch_path_subflows", Kind::Gauge, "Open subflows.", |path| path.subflows);
     let gone = "Whether the device was deleted.";
     page.paths(status, "anabranch_path_device_gone", Kind::Gauge, gone, |path| u64::from(path.gone));
+    let metered = "Whether the path is metered.";
+    page.paths(status, "anabranch_path_metered", Kind::Gauge, metered, |path| u64::from(path.metered));
 }
 
 #[cfg(test)]
@@ -288,6 +290,7 @@ mod tests {
             gone: false,
             device: device.into(),
             address: [10, 0, 0, 1].into(),
+            metered: device == "srv1",
             received: Default::default(),
             sent: super::super::status::Traffic { packets: 3, bytes: 4321 },
             refused: 0,
@@ -298,6 +301,7 @@ mod tests {
         let text = page(&shown(), &status, Process::default());
         assert!(text.contains("anabranch_path_sent_bytes_total{path=\"1\",device=\"srv1\"} 4321\n"), "{text}");
         assert!(text.contains("device=\"a\\\"b\\\\\"} "), "{text}");
+        assert!(text.contains("anabranch_path_metered{path=\"1\",device=\"srv1\"} 1\n"), "{text}");
         let mut described = Vec::new();
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("# TYPE ") {
@@ -333,7 +337,7 @@ mod tests {
 
     #[test]
     fn the_names_of_what_is_used_are_labels() {
-        let listen = Listen { device: "x".into(), address: [10, 0, 0, 1].into() };
+        let listen = Listen { device: "x".into(), address: [10, 0, 0, 1].into(), metered: false };
         let options = Options::new(vec![listen], Content::Origin("o:1".into()));
         let text = page(&Shown::new(Arc::default(), &options), &Status::default(), Process::default());
         let scheduler = format!("scheduler=\"{}\"", options.scheduler.name);

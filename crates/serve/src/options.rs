@@ -21,6 +21,8 @@ pub struct Listen {
     pub device: String,
     /// The server's address on this path; the kernel routes it to the device. It may be the same on all paths.
     pub address: IpAddr,
+    /// Whether bytes cost money on this path. Schedulers see it on each of its subflows.
+    pub metered: bool,
 }
 
 /// Source of the content.
@@ -130,7 +132,7 @@ impl Options {
             remote: listen.address,
             mtu: self.mtu,
             backup: false,
-            metered: false,
+            metered: listen.metered,
         });
         let mut config = Config::new(Protocol::Mptcp, paths.collect());
         config.local_port = self.port;

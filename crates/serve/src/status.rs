@@ -33,6 +33,8 @@ pub struct PathStatus {
     pub device: String,
     /// The server's address on it.
     pub address: IpAddr,
+    /// Whether bytes cost money on it.
+    pub metered: bool,
     /// From clients.
     pub received: Traffic,
     /// To clients.

@@ -113,6 +113,16 @@ def kinds(incomplete: str) -> Names:
     return [(name, "") for name in catalogue.kinds() if name.startswith(incomplete)]
 
 
+METERED = "metered"
+"""What follows the address in `--listen` where bytes cost money."""
+
+
+def listen_paths(incomplete: str) -> Names:
+    """What may follow the address in `--listen`."""
+    path, comma, word = incomplete.partition(",")
+    return [(f"{path},{METERED}", "Bytes cost money on this path.")] if comma and METERED.startswith(word) else []
+
+
 # What a key's value is the name of.
 _VALUES = {
     "scheduler": "schedulers",

@@ -108,7 +108,7 @@ fn measure(client: &Netns) -> (f64, f64) {
 
 fn ours(zeros: &Zeros, interfaces: Interfaces) -> (f64, f64) {
     let (client, server) = namespaces(interfaces, true);
-    let listen = |n| Listen { device: format!("srv{n}"), address: OPEN.family.server() };
+    let listen = |n| Listen { device: format!("srv{n}"), address: OPEN.family.server(), metered: false };
     let mut options = Options::new((1..=PATHS).map(listen).collect(), Content::Root(zeros.0.clone()));
     options.port = kernel::PORT;
     options.congestion_control = Choice::of("newreno");

@@ -109,7 +109,7 @@ impl Plan {
 
     /// The options of a server on the router.
     pub fn options(&self, content: Content) -> Options {
-        let listen = |path| Listen { device: format!("srv{path}"), address: self.family.server() };
+        let listen = |path| Listen { device: format!("srv{path}"), address: self.family.server(), metered: false };
         Options { port: PORT, ..Options::new((1..=self.paths).map(listen).collect(), content) }
     }
 

@@ -287,7 +287,7 @@ fn five_downloads_of_fifty_megabytes_are_intact_with_loss_and_reordering() {
 
 #[test]
 fn errors_are_reported_plainly() {
-    let listen = |device: &str| Listen { device: device.into(), address: Family::V4.server() };
+    let listen = |device: &str| Listen { device: device.into(), address: Family::V4.server(), metered: false };
     let refusal = |listen: Vec<Listen>, content: Content, adjust: fn(&mut Options)| -> ServeError {
         let mut options = Options::new(listen, content);
         adjust(&mut options);

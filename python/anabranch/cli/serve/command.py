@@ -13,6 +13,7 @@ import typer
 
 from anabranch import _core
 from anabranch.algorithms.serving import import_anew
+from anabranch.cli import completion
 from anabranch.cli.console import Exit, fail
 from anabranch.cli.list import entries, unknown
 from anabranch.cli.serve import check, configuration, unit
@@ -22,7 +23,7 @@ from anabranch.cli.serve.setup import chosen, wire
 from anabranch.cli.serve.supervisor import Options, Supervisor
 from anabranch.cli.serve.supervisor import pid_file as _pid_file
 from anabranch.cli.serve.supervisor import reload as _order_reload
-from anabranch.cli.serve.wiring import paths_of
+from anabranch.cli.serve.wiring import ListenPath, paths_of
 from anabranch.errors import InputError
 
 EXAMPLES = (
@@ -109,9 +110,11 @@ _InstallUnit = Annotated[
 _Listen = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="DEVICE=ADDRESS",
-        help="A path: TUN device and the server's address on it. Once for each path.",
+        metavar="DEVICE=ADDRESS[,metered]",
+        help="A path: TUN device, the server's address on it, and whether its bytes cost money, such as "
+        "srv2=10.99.0.1,metered. Once for each path.",
         show_default=False,
+        autocompletion=completion.listen_paths,
     ),
 ]
 _Root = Annotated[Path | None, typer.Option(metavar="DIR", help="Serve the files of this directory over HTTP/1.1.")]
@@ -357,17 +360,20 @@ _AS_TYPED = (
 )
 
 
-def _paths(listen: list[str] | None) -> list[tuple[str, str]]:
+def _paths(listen: list[str] | None) -> list[ListenPath]:
     if not listen:
         raise InputError("--listen DEVICE=ADDRESS is needed, such as --listen srv1=10.99.0.1; once for each path")
     return [_path(text) for text in listen]
 
 
-def _path(text: str) -> tuple[str, str]:
-    device, separator, address = text.partition("=")
+def _path(text: str) -> ListenPath:
+    device, separator, rest = text.partition("=")
+    address, comma, word = rest.partition(",")
     if not separator or not device or not address:
         raise InputError(f"--listen {text}: expected DEVICE=ADDRESS, such as srv1=10.99.0.1")
-    return device, address
+    if comma and word != completion.METERED:
+        raise InputError(f"--listen {text}: {unknown(word, [completion.METERED])}")
+    return device, address, bool(comma)
 
 
 def _modules(values: Mapping[str, Any]) -> str | None:

@@ -21,6 +21,8 @@ _LOOK_EVERY_S = 0.1
 _LINE_EVERY_S = 1.0
 # Into a file or a journal goes a line this often, and only while there are clients.
 _PLAIN_LINE_EVERY_S = 300.0
+# The scheduler that lets metered paths rest, by the viewers' buffers.
+RESTING = "viewer-buffer"
 
 
 def run_server(options: Options, devices: _core.Devices, channel: Channel) -> int:
@@ -35,6 +37,7 @@ def run_server(options: Options, devices: _core.Devices, channel: Channel) -> in
     say(f"serving {server.what}; Ctrl-C ends it")
     if (address := serving.metrics()) is not None:
         say(f"metrics: http://{address}/metrics")
+    server.warn_of_idle_options()
     channel.send(ready=f"serving {server.what}")
     _watch(serving, server)
     server.tell_failures()
@@ -57,7 +60,8 @@ class _Server:
     @property
     def what(self) -> str:
         """What it serves and where."""
-        where = " and ".join(f"{device} at {address}" for device, address in self._options["listen"])
+        paths = self._options["listen"]
+        where = " and ".join(f"{device} at {address}{' (metered)' * metered}" for device, address, metered in paths)
         return f"{self._options['root'] or self._options['origin']} on {where}, port {self._options['port']}"
 
     @property
@@ -66,6 +70,11 @@ class _Server:
         how = f"{self._options['scheduler']}, {self._options['congestion_control']}"
         pacing = self._options["response_pacing"]
         return how if pacing == _core.serve_defaults()["response_pacing"] else f"{how}, responses paced by {pacing}"
+
+    def warn_of_idle_options(self) -> None:
+        """Prints which options change nothing, because of another one."""
+        for warning in idle_options(self._options):
+            say_warning(warning)
 
     def tell_failures(self) -> None:
         """Prints what own algorithms did wrong, the first failure of each place."""
@@ -123,7 +132,7 @@ class _Server:
         listen = options.pop("listen")
         assert isinstance(listen, list)
         # JSON has no tuples.
-        new: Options = {**options, "listen": [(device, address) for device, address in listen]}
+        new: Options = {**options, "listen": [tuple(path) for path in listen]}
         try:
             self._serving.reload(**new)
         except (InputError, OSError) as error:
@@ -135,6 +144,7 @@ class _Server:
             return
         self._options = new
         say(f"options read again: serving {self.what}")
+        self.warn_of_idle_options()
         self._channel.send(ready=f"serving {self.what}")
 
     def _refuse(self, why: str) -> None:
@@ -166,6 +176,22 @@ def _lines(serving: _core.Serving, server: _Server, every_s: float) -> Iterator[
         if now["uptime"] - before["uptime"] >= every_s:
             yield line(before, now, server.how)
             before = now
+
+
+def idle_options(options: Options) -> Iterator[str]:
+    """What an option would need to change anything, and what helps."""
+    scheduler = options["scheduler"]
+    metered = [device for device, _, metered in options["listen"] if metered]
+    if scheduler == RESTING:
+        if options["root"] is None:
+            yield f"{RESTING} knows no viewer's buffer, because what --origin sends is passed on unread"
+        elif options["response_pacing"] == _core.serve_defaults()["response_pacing"]:
+            yield f"{RESTING} knows no viewer's buffer; --response-pacing levels, or another one, estimates them"
+    elif metered and ":" not in scheduler:
+        yield (
+            f"{scheduler} takes no notice that {' and '.join(metered)} costs money; {RESTING} would send nothing there "
+            "while viewers have enough in their buffers"
+        )
 
 
 def mtu_line(path: _PathFacts, *, reported: bool) -> str:

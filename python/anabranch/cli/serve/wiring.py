@@ -20,6 +20,8 @@ from typing import Any
 from anabranch.errors import InputError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+ListenPath = tuple[str, str, bool]
+"""A `--listen`: the device, the server's address on it, and whether the path is metered."""
 
 # Routing tables and preferences of rules: those of docs/how-to/serve.md. To the server, and from it.
 _TO_SERVER = 200
@@ -74,14 +76,14 @@ class Obstacle:
     remedy: str
 
 
-def paths_of(listen: Sequence[tuple[str, str]], uplinks: Sequence[str]) -> list[WiredPath]:
+def paths_of(listen: Sequence[ListenPath], uplinks: Sequence[str]) -> list[WiredPath]:
     """The paths, from the texts of `--listen` and `--uplink`.
 
     Raises:
         InputError: A text is wrong, an uplink belongs to no path, or several paths have not all got one.
     """
     by_device = dict(_uplink(text) for text in uplinks)
-    devices = [device for device, _ in listen]
+    devices = [device for device, *_ in listen]
     for device in by_device:
         if device not in devices:
             raise InputError(
@@ -92,7 +94,7 @@ def paths_of(listen: Sequence[tuple[str, str]], uplinks: Sequence[str]) -> list[
             f"several paths need an uplink each, and {missing[0]} has none: --uplink {missing[0]}=INTERFACE[,GATEWAY]"
         )
     paths = []
-    for number, (device, text) in enumerate(listen, 1):
+    for number, (device, text, _) in enumerate(listen, 1):
         try:
             address = ipaddress.ip_address(text)
         except ValueError:
