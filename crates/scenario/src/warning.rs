@@ -29,6 +29,8 @@ pub enum WarningKind {
     NothingPasses,
     /// A part of an MPD that is not used as it is written: skipped, cut, joined, or corrected.
     Manifest,
+    /// More viewers than the server's pacing of responses compares: the others are not paced.
+    Unpaced,
 }
 
 impl WarningKind {
@@ -41,6 +43,7 @@ impl WarningKind {
             WarningKind::Trace => "trace",
             WarningKind::NothingPasses => "nothing-passes",
             WarningKind::Manifest => "manifest",
+            WarningKind::Unpaced => "unpaced",
         }
     }
 }

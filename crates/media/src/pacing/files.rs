@@ -4,7 +4,7 @@
 //! Requests with the same session (`sid` of CMCD) are of one viewer, and without one, those from the same address for the same MPD.
 
 use super::presentations::{Found, Presentation, Presentations, UnknownMedia};
-use super::{Pacer, Progress, ResponsePacing};
+use super::{MOST_VIEWERS, Pacer, Progress, ResponsePacing};
 use crate::cmcd::{Cmcd, ObjectType, StreamingFormat};
 use crate::content::DashVideo;
 use crate::http::{Answer, MediaSegment};
@@ -13,9 +13,6 @@ use anabranch_units::{Bandwidth, Duration, Instant, SubflowId};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-
-/// Viewers beyond are not paced. A policy looks at all of them for each response.
-const MOST_VIEWERS: usize = 256;
 
 /// The viewers of a server of files, and the policy that paces its responses. Connections are numbers.
 #[derive(Debug)]

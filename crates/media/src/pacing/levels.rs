@@ -11,7 +11,8 @@
 //! ```
 //!
 //! C is what arrives per second while the claims are above it: a sample is the mean of four such seconds; a higher one counts at once, a
-//! lower one by a tenth. It is not configured.
+//! lower one by a tenth. It is not configured. That of a group that got other members is at least what has arrived for all of them in the
+//! last four to eight seconds: from the C of its first members, paces that are a tenth above it would take minutes to grow.
 //!
 //! The server knows the sizes of the media segments that come next. So it foresees the mean buffer of all viewers for `horizon_s`, if C and
 //! all levels stay as they are:
@@ -20,14 +21,15 @@
 //! - two viewers change levels every `turn_s` if their mean bitrates, which forget within `memory_s`, differ by more than a twentieth.
 //!
 //! The lowest level rises first, and the highest falls first; among equals the mean bitrates decide. One level changes at a time, and the next
-//! one after `settle_s`. Who comes or leaves, or a C that is another by a fifth, has all levels allotted again: as equal as C allows. Nothing
+//! one after `settle_s`; among more than eight viewers both `settle_s` and `turn_s` are shorter in proportion, since each viewer is a smaller
+//! part of the whole. Who comes or leaves, or a C that is another by a fifth, has all levels allotted again: as equal as C allows. Nothing
 //! is paced for a viewer who is alone, whose buffer is below `start_s`, or whose MPD the server does not know.
 //!
 //! All of this holds within a group of viewers who share a bottleneck ([`Viewer::group`]); each group has a C of its own.
 //!
 //! Ours.
 
-use super::capacity::Capacity;
+use super::capacity::{Arrivals, Capacity};
 use super::{Entry, Moment, Response, ResponsePacing, Viewer};
 use anabranch_units::{Bandwidth, Duration, Instant};
 use std::cmp::Ordering;
@@ -86,6 +88,8 @@ const PROBE: f64 = 1.1;
 const UNLIKE: f64 = 1.05;
 /// Levels are allotted again if the capacity is another by this factor.
 const OTHER: f64 = 1.2;
+/// One level changes at a time, in groups of up to so many viewers; in larger ones levels change more often in proportion.
+const FEW: f64 = 8.0;
 /// The step of the forecast.
 const STEP: Duration = Duration::from_secs(2);
 
@@ -106,6 +110,7 @@ struct Levels {
     members: Vec<Member>,
     /// By number of the group.
     pools: Vec<Pool>,
+    arrivals: Arrivals,
     /// The group that is decided about.
     group: usize,
     forgot_at: Instant,
@@ -150,6 +155,7 @@ impl ResponsePacing for Levels {
         // A new viewer is alone.
         self.members.extend((self.members.len()..viewers.len()).map(|group| Member { group, ..Member::default() }));
         self.pools.resize_with(viewers.len(), Pool::default);
+        self.arrivals.note(now, viewers);
         self.regroup(now, viewers);
         let Some(at) = moment.viewer() else { return };
         self.group = viewers[at].group;
@@ -206,8 +212,8 @@ impl Levels {
         others.dedup();
         for group in others {
             self.group = group;
-            let delivered = self.delivered(viewers);
-            self.pool().capacity.rebase(now, delivered);
+            let (delivered, arrived) = (self.delivered(viewers), self.arrivals.rate(now, viewers, group));
+            self.pool().capacity.rebase(now, delivered, arrived);
             self.allot(now, viewers);
             self.set_paces(now, viewers);
         }
@@ -282,15 +288,18 @@ impl Levels {
 
     /// At most one change of the levels, or of two that are exchanged.
     fn adjust(&mut self, now: Instant, viewers: &[Viewer]) {
-        let unknown = self.capacity() <= 0.0 || self.present().count() < 2;
-        if unknown || now.since(self.pool().changed_at) < self.settle {
+        let count = self.present().count();
+        let unknown = self.capacity() <= 0.0 || count < 2;
+        let part = (FEW / count.max(1) as f64).min(1.0);
+        let (settle, turn) = (self.settle.mul_f64(part), self.turn.mul_f64(part));
+        if unknown || now.since(self.pool().changed_at) < settle {
             return;
         }
         let forecast = self.forecast(now, viewers, None);
         let changes = if forecast.buffer < self.low && forecast.load > self.room {
             self.lower(viewers)
         } else {
-            self.raise(now, viewers) || (now.since(self.pool().turned_at) >= self.turn && self.take_turns(now, viewers))
+            self.raise(now, viewers) || (now.since(self.pool().turned_at) >= turn && self.take_turns(now, viewers))
         };
         if changes {
             self.pool().changed_at = now;

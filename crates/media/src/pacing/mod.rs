@@ -29,6 +29,10 @@ use std::fmt;
 /// How responses are paced where nothing is said.
 pub const DEFAULT: &str = "off";
 
+/// The most viewers at a time who are paced. A policy looks at all of them for each response, and compares each two of them where it asks for
+/// groups. Further viewers are sent everything as without pacing.
+pub const MOST_VIEWERS: usize = 256;
+
 /// Every policy, in the order in which lists show them.
 pub static REGISTRY: Registry<Constructor> = Registry::new(&[off::ENTRY, sammy::ENTRY, levels::ENTRY]);
 

@@ -11,9 +11,12 @@
 //! Two viewers share a bottleneck from r >= `SHARED` of any two of their subflows on, until all are below `APART`. Who shares
 //! one with a member of a group belongs to it: viewers with two paths have two bottlenecks. Who shares none with another one is alone.
 //!
+//! Work and memory grow with the square of the number of viewers (25 MB for [`MOST_VIEWERS`]); who comes later is alone.
+//!
 //! RFC 8382 groups flows by similar statistics of one-way delays (skewness, variation, losses), since its senders do not see each other's
 //! delays; a server sees those of all its connections, and at the same time.
 
+use super::MOST_VIEWERS;
 use anabranch_units::{Duration, Instant, SubflowId};
 
 /// Delays are compared so often.
@@ -28,8 +31,6 @@ const LEAST: f64 = 100.0;
 /// 0.95, and others at most 0.38 (`viewers/four`, `viewers/unlike`, and two links apart; docs/validation/viewers.md).
 const SHARED: f64 = 0.5;
 const APART: f64 = 0.4;
-/// So many viewers are compared with each other, at most: the work grows with their square. Who comes later is alone.
-const MOST_VIEWERS: usize = 64;
 /// So many subflows of a viewer are looked at. Numbers of subflows are never used again, so later ones take the places of earlier ones.
 const MOST_SUBFLOWS: usize = 4;
 
@@ -139,6 +140,9 @@ impl Sharing {
         for a in 1..self.delays.len().min(viewers) {
             for b in (0..a).filter(|&b| self.pairs[place(a, b)].shares) {
                 let (first, other) = (groups[a].min(groups[b]), groups[a].max(groups[b]));
+                if first == other {
+                    continue;
+                }
                 groups.iter_mut().filter(|group| **group == other).for_each(|group| *group = first);
             }
         }
@@ -209,6 +213,16 @@ mod tests {
         };
         assert_eq!(compared(0..99, &mut sharing, delays), [0, 1, 2, 3, 4], "too few samples");
         assert_eq!(compared(99..300, &mut sharing, delays), [0, 1, 0, 1, 4]);
+    }
+
+    #[test]
+    fn a_hundred_viewers_of_each_of_two_queues_are_two_groups_and_there_is_a_most_of_viewers() {
+        let delays = |n| (0..200).map(|viewer| if viewer % 2 == 0 { queues(n).0 } else { queues(n).1 }).collect();
+        let mut sharing = Sharing::default();
+        let expected: Vec<_> = (0..200).map(|viewer| viewer % 2).collect();
+        assert_eq!(compared(0..150, &mut sharing, delays), expected);
+        assert!(sharing.wants(at_ms(60_000), MOST_VIEWERS - 1));
+        assert!(!sharing.wants(at_ms(60_000), MOST_VIEWERS), "it is alone");
     }
 
     #[test]

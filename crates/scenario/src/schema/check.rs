@@ -7,6 +7,7 @@ use super::mistake::Mistake;
 use super::tables::{DirectionSpec, Event, Link, Offset, Path, Rate, SCHEMA, Scenario, Session, Traffic};
 use super::{algorithms, content};
 use crate::warning::WarningKind;
+use anabranch_media::pacing;
 use anabranch_network::{Jitter, Loss, QueueConfig};
 use anabranch_stack::scheduler::SubflowSet;
 use anabranch_units::Duration;
@@ -60,6 +61,7 @@ pub(super) fn check(scenario: &mut Scenario, checker: &mut Checker<'_>) -> Resul
     check_rates(scenario, checker)?;
     warn_of_times(scenario, checker);
     warn_of_empty_traces(scenario, checker);
+    warn_of_unpaced_viewers(scenario, checker);
     check_changes(scenario, checker)
 }
 
@@ -155,6 +157,19 @@ fn warn_of_empty_traces(scenario: &Scenario, checker: &mut Checker<'_>) {
     }
     for (position, event) in scenario.events.iter().enumerate() {
         warn(["event", &position.to_string()], event.at, event.up.as_ref(), event.down.as_ref());
+    }
+}
+
+/// Warns of more viewers than the pacing of responses compares.
+fn warn_of_unpaced_viewers(scenario: &Scenario, checker: &mut Checker<'_>) {
+    let choice = &scenario.server.response_pacing;
+    let compares = pacing::create(&choice.name, &choice.options).is_ok_and(|made| made.is_some_and(|p| p.groups()));
+    let sessions: u64 = scenario.sessions.iter().map(|session| u64::from(session.starts.count)).sum();
+    if compares && sessions > pacing::MOST_VIEWERS as u64 {
+        let most = pacing::MOST_VIEWERS;
+        let message =
+            format!("`{}` compares {most} viewers, and paces no other one of the {sessions} sessions", choice.name);
+        checker.warn(&["server", "response_pacing"], WarningKind::Unpaced, message);
     }
 }
 

@@ -70,6 +70,16 @@ fn a_start_after_the_end_is_a_warning() {
 }
 
 #[test]
+fn viewers_whom_pacing_does_not_compare_are_a_warning() {
+    let viewers = |count, pacing| warnings(&[("session.0.count", count), ("server.response_pacing", pacing)]);
+    let found = viewers("257", "levels");
+    let [warning] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(warning.kind, WarningKind::Unpaced);
+    assert_eq!(warning.message, "`levels` compares 256 viewers, and paces no other one of the 257 sessions");
+    assert_eq!([viewers("256", "levels"), viewers("257", "sammy"), viewers("257", "off")], [[], [], []]);
+}
+
+#[test]
 fn more_samples_than_fit_into_memory_are_refused_with_the_least_interval() {
     let error = with(&[("sample_interval", "1 ns")]).unwrap_err();
     assert!(error.message.contains("60000000000 samples in 60 s"), "{error}");
