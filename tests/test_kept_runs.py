@@ -1,6 +1,7 @@
 """The comparison with the kernel: its live runs as a table, and the page, made again by simulations from them."""
 
 import json
+import math
 import re
 from collections import Counter
 from dataclasses import replace
@@ -11,8 +12,10 @@ import pytest
 
 from anabranch import InputError
 from anabranch.experiments import kept_runs
+from anabranch.experiments.statistics import Mean
 from anabranch.validation import cases, kept
-from anabranch.validation.criteria import Part
+from anabranch.validation.criteria import Criterion, Part, Quantity
+from anabranch.validation.judgement import Compared, Equivalence
 from anabranch.validation.measurement import Drops, Lateness, Measurement
 from anabranch.validation.recorded import LiveRuns, Recorded
 from anabranch.validation.report import Kernel
@@ -73,13 +76,34 @@ def test_the_shipped_table_has_every_test_case_with_all_its_runs() -> None:
     assert sum(len(each.live) for each in found) == 1508
 
 
+def test_the_shipped_table_of_drawn_test_cases_is_complete() -> None:
+    live = kept.read(kept_runs.DATA / "kernel-drawn.parquet")
+    wanted = cases.chosen("h", quick=False, text=None)
+    assert set(live.by_case) == {(case.part, case.name) for case in wanted}
+    assert {len(each.live) for each in live.of(wanted)} == {cases.DRAWN_RUNS}
+
+
+def test_means_agree_within_either_tolerance() -> None:
+    no_interval = Mean(0.0, math.inf)
+    for share, number, simulated, measured, agree in (
+        (0.05, None, 1.04, 1.0, True),
+        (0.05, None, 0.94, 1.0, False),
+        (0.25, 20.0, 25.0, 10.0, True),
+        (0.25, 20.0, 31.0, 10.0, False),
+        (None, 0.05, 0.5, 0.56, False),
+    ):
+        criterion = Criterion(Quantity.GOODPUT, share=share, number=number)
+        compared = Compared(criterion, simulated, measured, no_interval, no_interval, Equivalence.INCONCLUSIVE)
+        assert compared.means_agree == agree
+
+
 def test_the_page_counts_the_verdicts_of_its_tables() -> None:
     _, rest = PAGE.read_text(encoding="utf-8").split("<!-- begin kernel -->\n")
     verdicts = re.findall(r"\| (pass|inconclusive|differs) \|$", rest, re.MULTILINE)
     words = Counter(verdicts)
     assert rest.startswith(
         f"\nOf {len(verdicts)} comparisons {words['pass']} pass, {words['inconclusive']} are inconclusive and "
-        f"{words['differs']} differ.\n"
+        f"{words['differs']} differ; "
     )
     assert set(words) == {"pass", "inconclusive", "differs"}
 

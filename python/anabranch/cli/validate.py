@@ -149,6 +149,7 @@ def validate(
         echo_json(said)
     else:
         show(said)
+        answer(Text(found.summary))
     if said["verdict"] == "differs":
         raise typer.Exit(Exit.RUN_FAILED)
 

@@ -372,8 +372,8 @@ def _on_off() -> list[TestCase]:
     ]
 
 
-# Runs of a drawn test case, of which there are many.
-_DRAWN_RUNS = 4
+DRAWN_RUNS = 12
+"""Live runs of a drawn test case, of which there are many."""
 
 
 def _drawn() -> list[TestCase]:
@@ -396,9 +396,9 @@ def _of_drawn(each: drawn.Drawn) -> TestCase:
         in_browser=False,
         sessions=each.sessions,
         seconds=drawn.SECONDS,
-        live_runs=_DRAWN_RUNS,
+        live_runs=DRAWN_RUNS,
         simulated_runs=_SIMULATED_RUNS,
-        paired=each.seeded,
+        paired=each.seeded or each.chunks or each.paths == 1,
         criteria=wanted,
     )
 

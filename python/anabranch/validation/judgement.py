@@ -82,6 +82,13 @@ class Compared:
     difference: Mean
     verdict: Equivalence
 
+    @property
+    def means_agree(self) -> bool:
+        """Whether the two means are within a tolerance of each other, however widely they are known."""
+        share, number = self.criterion.share, self.criterion.number
+        by_share = share is not None and abs(self.simulated - self.live) <= share * self.live
+        return by_share or (number is not None and abs(self.simulated - self.live) <= number)
+
     @staticmethod
     def of(
         case: TestCase, criterion: Criterion, simulated: Sequence[Measurement], live: Sequence[Measurement]

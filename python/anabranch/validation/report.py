@@ -153,11 +153,12 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """How many comparisons have which outcome, as a sentence."""
+        """How many comparisons have which outcome, and how many means agree."""
         words = Counter(Equivalence(row["verdict"]).word for part in self.parts for row in part.rows)
         total = words.total()
         ways = f"{words['pass']} pass, {words['inconclusive']} are inconclusive and {words['differs']} differ"
-        return f"Of {total} comparisons {ways}."
+        agree = sum(row["means_agree"] for part in self.parts for row in part.rows)
+        return f"Of {total} comparisons {ways}; {agree} means are within the tolerances."
 
 
 def _of_case(found: Found) -> dict[str, Any]:
@@ -192,6 +193,7 @@ def _compared(compared: Compared) -> dict[str, Any]:
         "live": compared.live,
         "ratio": _interval(compared.ratio),
         "difference": _interval(compared.difference),
+        "means_agree": compared.means_agree,
         "verdict": compared.verdict.value,
     }
 
@@ -212,6 +214,7 @@ def _row(case: TestCase, compared: Compared) -> Row:
         "live": f"{compared.live * quantity.scale:.{quantity.digits}f}",
         "ratio": _ratio(compared),
         "tolerance": " or ".join(tolerance),
+        "means_agree": compared.means_agree,
         "verdict": compared.verdict.value,
     }
 
