@@ -61,7 +61,9 @@ class _Server:
     def what(self) -> str:
         """What it serves and where."""
         paths = self._options["listen"]
-        where = " and ".join(f"{device} at {address}{' (metered)' * metered}" for device, address, metered in paths)
+        where = " and ".join(
+            f"{device} at {address}{' (metered)' if metered else ''}" for device, address, metered in paths
+        )
         return f"{self._options['root'] or self._options['origin']} on {where}, port {self._options['port']}"
 
     @property
