@@ -168,7 +168,7 @@ fn warn_of_unpaced_viewers(scenario: &Scenario, checker: &mut Checker<'_>) {
     if compares && sessions > pacing::MOST_VIEWERS as u64 {
         let most = pacing::MOST_VIEWERS;
         let message =
-            format!("`{}` compares {most} viewers, and paces no other one of the {sessions} sessions", choice.name);
+            format!("`{}` paces {most} viewers at a time, and not the others of the {sessions} sessions", choice.name);
         checker.warn(&["server", "response_pacing"], WarningKind::Unpaced, message);
     }
 }

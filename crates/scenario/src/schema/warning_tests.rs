@@ -75,7 +75,7 @@ fn viewers_whom_pacing_does_not_compare_are_a_warning() {
     let found = viewers("257", "levels");
     let [warning] = &found[..] else { panic!("{found:?}") };
     assert_eq!(warning.kind, WarningKind::Unpaced);
-    assert_eq!(warning.message, "`levels` compares 256 viewers, and paces no other one of the 257 sessions");
+    assert_eq!(warning.message, "`levels` paces 256 viewers at a time, and not the others of the 257 sessions");
     assert_eq!([viewers("256", "levels"), viewers("257", "sammy"), viewers("257", "off")], [[], [], []]);
 }
 
