@@ -274,7 +274,7 @@ def test_what_the_tutorial_says_about_its_outage_is_so() -> None:
     fired = forty.events.filter((pl.col("event") == "timeout-fired") & (pl.col("subflow") == 0))["time_s"]
     *times, last = [f"{time:.0f}" for time in fired if time > 30.0]
     assert f"at {', '.join(times)} and {last} s" in page
-    assert stalls(forty) == stalls(of(50)) == stalls(of(60))
+    assert stalls(forty) == stalls(of(50)) == stalls(of(59))
     assert stalls(of(40, "path")) == (0, 0.0)
 
 

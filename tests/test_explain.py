@@ -148,7 +148,7 @@ def test_another_scheduler_returns_what_the_present_one_costs() -> None:
     fault = {
         "transport.kernel": "upstream",
         "transport.scheduler": "gr-sty",
-        "link.wifi.rate": "10 Mb/s",
+        "link.wifi.rate": "16 Mb/s",
         "session.0.video": {"kind": "bulk", "size": "20 MB"},
     }
     found = explain(healthy(), set=fault, what_if=True)

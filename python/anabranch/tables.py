@@ -378,7 +378,8 @@ Video = ProgressiveVideo | DashVideo | BulkVideo
 
 class ReceiveBuffer(TypedDict):
     """The receive window and how it grows: bytes of payload that are accepted at first, and up to where
-    autotuning may raise that; both are the same for a fixed window.
+    autotuning may raise that. Both are the same for a fixed window: what full packets have room for, of which
+    half of the memory is accepted at first, as in Linux.
     """
 
     initial: NotRequired[SizeText]

@@ -35,4 +35,3 @@ pub mod view;
 
 pub use connection::{Config, Connection, Placed, Transmit};
 pub use packet_memory::packet_memory;
-pub use receive_memory::receive_memory;

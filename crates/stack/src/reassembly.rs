@@ -3,6 +3,7 @@
 //! Both levels of Multipath TCP need a set of disjoint byte ranges beyond an advancing point, each with a note. (The
 //! subflow notes where the bytes belong in the stream, the connection when they arrived.)
 
+use crate::packet_memory::received_memory;
 use crate::queue::push_back;
 use std::collections::VecDeque;
 
@@ -26,11 +27,13 @@ pub(crate) trait Note: Copy {
 pub(crate) struct Reassembly<T> {
     pieces: VecDeque<Piece<T>>,
     bytes: u64,
+    /// See [`Reassembly::memory`].
+    memory: u64,
 }
 
 impl<T> Default for Reassembly<T> {
     fn default() -> Self {
-        Reassembly { pieces: VecDeque::new(), bytes: 0 }
+        Reassembly { pieces: VecDeque::new(), bytes: 0, memory: 0 }
     }
 }
 
@@ -38,6 +41,11 @@ impl<T: Note> Reassembly<T> {
     /// Distinct bytes held.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// The memory that Linux counts for them, if each piece is a packet.
+    pub fn memory(&self) -> u64 {
+        self.memory
     }
 
     /// How many pieces hold them.
@@ -66,7 +74,7 @@ impl<T: Note> Reassembly<T> {
         // In order at the end is by far the most frequent case.
         if self.pieces.back().is_none_or(|last| last.end <= piece.start) {
             if piece.start < piece.end {
-                self.bytes += piece.end - piece.start;
+                self.count(piece.end - piece.start);
                 push_back(&mut self.pieces, piece);
             }
             return self.bytes - before;
@@ -101,6 +109,7 @@ impl<T: Note> Reassembly<T> {
             }
             self.pieces.pop_front();
             self.bytes -= first.end - first.start;
+            self.memory -= received_memory(first.end - first.start);
             if first.end > next {
                 let cut = next - first.start;
                 return Some(Piece { start: next, end: first.end, note: first.note.advanced(cut) });
@@ -110,9 +119,14 @@ impl<T: Note> Reassembly<T> {
 
     fn add_at(&mut self, at: usize, piece: Piece<T>) {
         if piece.start < piece.end {
-            self.bytes += piece.end - piece.start;
+            self.count(piece.end - piece.start);
             self.pieces.insert(at, piece);
         }
+    }
+
+    fn count(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.memory += received_memory(bytes);
     }
 }
 

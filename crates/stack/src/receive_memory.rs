@@ -6,23 +6,23 @@
 //!
 //! Source: Linux 6.18, `tcp_rcvbuf_grow`, `mptcp_rcvbuf_grow`, `tcp_measure_rcv_mss`.
 
-use crate::packet_memory::packet_memory;
+use crate::packet_memory::received_memory;
 use anabranch_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The share of payload in a buffer's memory, in 256ths.
 const WHOLE: u64 = 256;
-/// The share before packets have shown theirs (`TCP_DEFAULT_SCALING_RATIO`). It is the least here: a fixed buffer is given in bytes
-/// of payload, so small packets do not make it smaller.
+/// The share before packets have shown theirs (`TCP_DEFAULT_SCALING_RATIO`), and the least.
 pub(crate) const DEFAULT_SHARE: u64 = 128;
-/// What a driver puts before a packet, and the headers with their options.
-const HEADERS: u32 = 144;
+/// The scale of windows that 6 MiB of memory need (`tcp_select_initial_window`).
+const LEAST_SCALE: u8 = 7;
 /// What the application is taken to read in the first round trip: ten segments with timestamps (`TCP_INIT_CWND`).
 const FIRST_ROUND: u64 = 10 * 1_448;
 
 /// The receive window and how it grows: bytes of payload that are accepted at first, and up to where autotuning may raise
-/// that; both are the same for a fixed window.
+/// that. Both are the same for a fixed window: what full packets have room for, of which half of the memory is accepted at first, as
+/// in Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ReceiveBuffer {
@@ -33,17 +33,28 @@ pub struct ReceiveBuffer {
 }
 
 impl ReceiveBuffer {
-    /// What is accepted at first: one that grows begins with whole segments of `segment` bytes (Linux's
-    /// `tcp_select_initial_window`).
-    pub(crate) fn first_window(&self, segment: u32) -> u64 {
-        let (Bytes(initial), segment) = (self.initial, u64::from(segment.max(1)));
-        if self.max > self.initial && initial > segment { initial / segment * segment } else { initial }
+    /// Bytes of memory at first, and where autotuning ends (`tcp_rmem`), where full segments have `segment` bytes of payload. A window
+    /// that grows begins with half of the memory, which Linux takes for payload until packets have shown which share they need. A
+    /// fixed one needs as much memory as its packets take.
+    pub fn memory(&self, segment: u32) -> (u64, u64) {
+        let (Bytes(initial), Bytes(max)) = (self.initial, self.max);
+        if self.initial < self.max {
+            return (initial * WHOLE / DEFAULT_SHARE, max * WHOLE / DEFAULT_SHARE);
+        }
+        let fixed = initial.saturating_mul(WHOLE) / ReceiveMemory::share_of(segment);
+        (fixed, fixed)
     }
 
-    /// The scale that the largest window needs (RFC 7323 section 2.3).
+    /// What is accepted at first: half of the memory, in whole segments of `mss` bytes (Linux's `tcp_select_initial_window`).
+    pub(crate) fn first_window(&self, mss: u32, segment: u32) -> u64 {
+        let (half, mss) = (self.memory(segment).0 * DEFAULT_SHARE / WHOLE, u64::from(mss.max(1)));
+        if half > mss { half / mss * mss } else { half }
+    }
+
+    /// The scale that the largest window needs (RFC 7323 section 2.3), and at least Linux's with the default of `tcp_rmem`.
     pub(crate) fn window_scale(&self) -> u8 {
         let Bytes(largest) = self.max.max(self.initial);
-        (0..14).find(|scale| largest >> scale <= u64::from(u16::MAX)).unwrap_or(14)
+        (LEAST_SCALE..14).find(|scale| largest >> scale <= u64::from(u16::MAX)).unwrap_or(14)
     }
 }
 
@@ -52,11 +63,6 @@ impl Default for ReceiveBuffer {
         // net.ipv4.tcp_rmem = 4096 131072 6291456; about half of a buffer holds payload, the rest its bookkeeping.
         ReceiveBuffer { initial: Bytes(65_535), max: Bytes(3_145_728) }
     }
-}
-
-/// The memory of a receive buffer that has room for so much payload in segments of `segment` bytes of payload.
-pub fn receive_memory(payload: u64, segment: u32) -> u64 {
-    payload.saturating_mul(WHOLE) / ReceiveMemory::share_of(segment)
 }
 
 /// See the module's description.
@@ -72,21 +78,23 @@ pub(crate) struct ReceiveMemory {
     per_round: u64,
     /// The host has no memory for a larger buffer at present.
     frozen: bool,
-    /// See [`ReceiveMemory::payload`].
+    /// See [`ReceiveMemory::payload`], and the most that it may be.
     payload: u64,
+    most_payload: u64,
 }
 
 impl ReceiveMemory {
-    pub fn new(buffer: ReceiveBuffer) -> Self {
-        let (Bytes(initial), Bytes(max)) = (buffer.initial, buffer.max.max(buffer.initial));
-        let of_payload = |payload: u64| payload * WHOLE / DEFAULT_SHARE;
+    /// The memory of a buffer for full segments with `segment` bytes of payload.
+    pub fn new(buffer: ReceiveBuffer, segment: u32) -> Self {
+        let (bytes, most) = buffer.memory(segment);
         let mut memory = ReceiveMemory {
-            bytes: of_payload(initial),
-            most: of_payload(max),
+            bytes,
+            most,
             share: DEFAULT_SHARE,
-            per_round: initial.clamp(1, FIRST_ROUND),
+            per_round: buffer.initial.0.clamp(1, FIRST_ROUND),
             frozen: false,
             payload: 0,
+            most_payload: buffer.max.max(buffer.initial).0,
         };
         memory.note_payload();
         memory
@@ -94,12 +102,17 @@ impl ReceiveMemory {
 
     /// To be called after any change of the memory or of the share of payload in it.
     fn note_payload(&mut self) {
-        self.payload = (self.bytes * self.share / WHOLE).min(self.most * DEFAULT_SHARE / WHOLE);
+        self.payload = (self.bytes * self.share / WHOLE).min(self.most_payload);
     }
 
     /// The payload that it has room for; never more than the scenario's maximum.
     pub fn payload(&self) -> u64 {
         self.payload
+    }
+
+    /// The payload that there is room for in addition to packets that take so much memory.
+    pub fn room_for_payload(&self, taken: u64) -> u64 {
+        self.payload.saturating_sub(taken * self.share / WHOLE)
     }
 
     /// The share of payload in the memory.
@@ -117,7 +130,7 @@ impl ReceiveMemory {
 
     /// The share that packets of this much payload need.
     pub fn share_of(payload: u32) -> u64 {
-        let share = u64::from(payload) * WHOLE / packet_memory(payload, HEADERS);
+        let share = u64::from(payload) * WHOLE / received_memory(u64::from(payload));
         share.clamp(DEFAULT_SHARE, WHOLE - 1)
     }
 
@@ -150,7 +163,7 @@ mod tests {
 
     /// The default of the scenario, and of the kernel.
     fn fresh() -> ReceiveMemory {
-        ReceiveMemory::new(ReceiveBuffer::default())
+        ReceiveMemory::new(ReceiveBuffer::default(), 1_420)
     }
 
     #[test]
@@ -159,11 +172,15 @@ mod tests {
         assert_eq!([1_420, 1_448].map(ReceiveMemory::share_of), [157, 160]);
         assert_eq!(ReceiveMemory::share_of(152), 128);
         // Twice the payload is too much memory for it.
-        assert_eq!([1_420, 152].map(|segment| receive_memory(50_000, segment)), [81_528, 100_000]);
+        assert_eq!([1_420, 152].map(|segment| fixed(50_000).memory(segment)), [(81_528, 81_528), (100_000, 100_000)]);
         let mut memory = fresh();
         assert_eq!(memory.payload(), 65_535);
         memory.set_share(157);
         assert_eq!(memory.payload(), 80_382, "the kernel's `window_clamp` after the first packet");
+    }
+
+    fn fixed(payload: u64) -> ReceiveBuffer {
+        ReceiveBuffer { initial: Bytes(payload), max: Bytes(payload) }
     }
 
     /// A download's first chunks over 8 and 2 Mb/s, read from the kernel's structures: `rcvq_space.space` and the buffer as payload.
@@ -189,16 +206,28 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_at_the_scenarios_maximum_and_a_fixed_one_stays() {
+    fn it_ends_at_the_scenarios_maximum() {
         let mut memory = fresh();
         memory.set_share(160);
         assert!(memory.grow(10 << 20, 0));
         assert_eq!(memory.payload(), 3_145_728);
         assert!(!memory.grow(20 << 20, 0));
-        let mut fixed = ReceiveMemory::new(ReceiveBuffer { initial: Bytes(10_000), max: Bytes(10_000) });
-        fixed.set_share(157);
-        assert!(!fixed.grow(1 << 20, 1 << 20));
-        assert_eq!(fixed.payload(), 10_000);
+    }
+
+    #[test]
+    fn a_fixed_one_does_not_grow_and_begins_with_half_of_its_memory() {
+        // A kernel announced 78,848 bytes over TCP: this, rounded up to units of 128 bytes.
+        assert_eq!(fixed(100_000).first_window(1_460, 1_448), 54 * 1_460);
+        let mut memory = ReceiveMemory::new(fixed(100_000), 1_448);
+        assert_eq!(memory.payload(), 80_000);
+        memory.set_share(160);
+        assert!(!memory.grow(1 << 20, 1 << 20));
+        assert_eq!(memory.payload(), 100_000);
+        memory.set_share(200);
+        assert_eq!(memory.payload(), 100_000, "never more than the scenario says");
+        // Small packets take more memory, which leaves less room for others.
+        memory.set_share(160);
+        assert_eq!([1_448, 24].map(|len| 100_000 - memory.room_for_payload(received_memory(len))), [1_440, 480]);
     }
 
     #[test]

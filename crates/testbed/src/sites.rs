@@ -5,8 +5,7 @@ use crate::options::ServerKind;
 use anabranch_media::pacing;
 use anabranch_scenario::Scenario;
 use anabranch_scenario::{DirectionSpec, FlowPlan, TooBig};
-use anabranch_stack::connection::Protocol;
-use anabranch_stack::receive_memory;
+use anabranch_stack::connection::{Protocol, Transport};
 use anabranch_testnet::sites::{Family, MAX_NUMBER, MAX_PATHS, Plan, Site, SitePath};
 use anabranch_testnet::{Far, Netns, Pipes, Route, Topology};
 use anabranch_units::PathId;
@@ -14,10 +13,6 @@ use std::fs;
 
 /// More clients than this would measure the machine.
 const MOST_FLOWS: usize = 16;
-
-/// Bytes of options in a kernel's data segments: timestamps, and the data sequence mapping with numbers of eight bytes.
-const TIMESTAMPS: u32 = 12;
-const MAPPING: u32 = 28;
 
 /// The largest MTU of a TUN device (`MAX_MTU` of `tun.c`, for IPv4 without an Ethernet header).
 const MOST_MTU: u32 = 65_521;
@@ -108,19 +103,12 @@ pub(crate) fn serving_control(flow: &FlowPlan) -> (String, Option<String>) {
     }
 }
 
-/// The default and the largest memory of a receive buffer (`tcp_rmem`). A kernel takes half of it for payload until packets have shown
-/// which share they need. So a fixed window of payload needs as much memory as its packets take, and one that grows begins with half.
+/// The default and the largest memory of a receive buffer (`tcp_rmem`), in bytes.
 fn receive_memory_of(flow: &FlowPlan, family: Family) -> (u64, u64) {
-    let (buffer, protocol) = (flow.transport.receive_buffer, flow.transport.protocol);
-    if buffer.initial < buffer.max {
-        return (2 * buffer.initial.0, 2 * buffer.max.0);
-    }
     let headers = if family == Family::V6 { 60 } else { 40 };
-    let timestamps = if flow.transport.timestamps { TIMESTAMPS } else { 0 };
-    let mapping = if protocol == Protocol::Mptcp { MAPPING } else { 0 };
-    let segment = flow.server.paths[0].mtu.saturating_sub(headers + timestamps + mapping).max(1);
-    let memory = receive_memory(buffer.initial.0, segment);
-    (memory, memory)
+    // A kernel's data sequence numbers are wide.
+    let transport = Transport { wide_data_seq: true, ..flow.transport.clone() };
+    transport.receive_memory(flow.server.paths[0].mtu.saturating_sub(headers))
 }
 
 /// Kernel parameters for the configuration of a flow's endpoints.

@@ -96,9 +96,10 @@ fn deliveries(outcome: &Outcome) -> Vec<(f64, f64)> {
 fn a_token_bucket_bounds_every_interval() {
     const RATE: f64 = 8e6;
     const BURST: f64 = 60_000.0;
-    // A player without a ring takes the video as it is played, a quarter of a second at a time, so the link pauses.
+    // A player without a ring takes the video as it is played, a quarter of a second at a time, so the link pauses. The round trip is so long
+    // that the sender does not probe before a delayed acknowledgment arrives.
     let text = "schema = 1\nduration = \"60 s\"\n[transport]\nprotocol = \"tcp\"\nreceive_buffer = \"150 kB\"\n\
-        [link.a]\nrtt = \"20 ms\"\nrate = { rate = \"8 Mb/s\", burst = \"60 kB\", peak = \"100 Mb/s\" }\nqueue = \"200 kB\"\n[[session]]\n\
+        [link.a]\nrtt = \"60 ms\"\nrate = { rate = \"8 Mb/s\", burst = \"60 kB\", peak = \"100 Mb/s\" }\nqueue = \"200 kB\"\n[[session]]\n\
         video = { kind = \"progressive\", size = \"30 MB\", rate = \"4 Mb/s\" }\nplayer = \"vlc-2\"\n";
     let outcome = simulate_with_events(text, &[], 1);
     assert_eq!(outcome.metrics.sessions[0].transport.subflows[0].retransmissions, 0, "every arrival is in order");

@@ -345,6 +345,13 @@ impl Flow {
         }
     }
 
+    /// Data arrived, and the application of this end is about to read. Returns whether an acknowledgment leaves before, see
+    /// [`Connection::begin_reading`].
+    #[inline]
+    pub fn begin_reading(&mut self, side: Side) -> bool {
+        self.connection(side).is_some_and(Connection::begin_reading)
+    }
+
     /// Lets the application of this end read the available data; then come the segments of [`Flow::transmit`].
     #[inline]
     pub fn run_application(&mut self, now: Instant, side: Side) {

@@ -278,10 +278,14 @@ impl<'a> World<'a> {
                 let Packet { path, direction, ref segment, .. } = *packet;
                 tap.see(now, &Seen { flow, end: side, path, direction, segment });
             }
-            self.data_packets += u64::from(packet.segment.payload_len > 0);
+            let has_data = packet.segment.payload_len > 0;
+            self.data_packets += u64::from(has_data);
             self.flows[flow].lend_log(side, &mut self.log);
             self.flows[flow].receive(now, side, packet.path, &packet.segment);
             self.network.remove_arrival(component);
+            if has_data && self.flows[flow].begin_reading(side) {
+                self.transmit_before_reading(now, flow, side);
+            }
             self.pump(now, flow, side);
         }
     }
@@ -290,13 +294,36 @@ impl<'a> World<'a> {
     #[inline]
     fn pump(&mut self, now: Instant, flow: usize, side: Side) {
         let component = self.component(flow, side);
-        let end = &mut self.flows[flow];
-        end.run_application(now, side);
+        self.flows[flow].run_application(now, side);
         if side == Side::Server
             && let Some(pacing) = &mut self.pacing
         {
             pacing.after_application(now, flow, &mut self.flows);
         }
+        self.transmit(now, flow, side);
+        if self.follows {
+            self.follow_end(now, flow, side);
+        } else {
+            self.flows[flow].drain_events(side, &mut self.log);
+        }
+        let end = &mut self.flows[flow];
+        let planned = self.agenda.time(component);
+        if planned <= now {
+            self.agenda.set(component, end.find_timeout(side));
+        } else {
+            // A timer that moved to a later time is found to have when the planned time comes.
+            self.agenda.set(component, planned.min(end.timeout_bound(side)));
+        }
+    }
+
+    #[cold]
+    fn transmit_before_reading(&mut self, now: Instant, flow: usize, side: Side) {
+        self.transmit(now, flow, side);
+    }
+
+    /// An end of a flow sends what it has to send. Inlined, as each packet needs it.
+    #[inline(always)]
+    fn transmit(&mut self, now: Instant, flow: usize, side: Side) {
         let end = &mut self.flows[flow];
         let of = (flow as u32, side.sends());
         end.transmit(now, side, &mut |transmit| {
@@ -319,19 +346,6 @@ impl<'a> World<'a> {
                 self.network.enter(now, of, transmit, &mut self.agenda);
                 true
             });
-        }
-        if self.follows {
-            self.follow_end(now, flow, side);
-        } else {
-            end.drain_events(side, &mut self.log);
-        }
-        let end = &mut self.flows[flow];
-        let planned = self.agenda.time(component);
-        if planned <= now {
-            self.agenda.set(component, end.find_timeout(side));
-        } else {
-            // A timer that moved to a later time is found to have when the planned time comes.
-            self.agenda.set(component, planned.min(end.timeout_bound(side)));
         }
     }
 

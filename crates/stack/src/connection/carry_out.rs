@@ -95,6 +95,8 @@ impl Connection {
             let before = self.subflows.settle(now, at, waits_for_pace, decay);
             self.note_decay(now, at, DecayCause::Unused, before);
         }
+        // Nothing that is due is left.
+        (self.waits.acknowledges_first, self.waits.answers_on) = (false, None);
         self.arm_progress(now);
     }
 

@@ -83,7 +83,7 @@ impl Connection {
             return self.choose_acknowledgment(now);
         }
         self.choose_control(now)
-            .or_else(|| self.choose_first_acknowledgment(now))
+            .or_else(|| self.choose_early_acknowledgment(now))
             .or_else(|| self.choose_data(now))
             .or_else(|| self.choose_end())
             .or_else(|| self.choose_acknowledgment(now))
@@ -510,11 +510,11 @@ impl Connection {
         }
     }
 
-    /// Linux acknowledges the first data of a connection at once, before the application can answer (quick acknowledgments, which
-    /// end with the first answer: "pingpong mode").
-    fn choose_first_acknowledgment(&mut self, now: Instant) -> Option<NextSegment> {
+    /// An acknowledgment that leaves before data: what reading made due, and the first one of a connection, which Linux sends before the
+    /// application can answer (also where the host does not [ask](Connection::begin_reading)).
+    fn choose_early_acknowledgment(&mut self, now: Instant) -> Option<NextSegment> {
         let unanswered = self.incoming.next() > 0 && self.outgoing.next == 0;
-        if unanswered { self.choose_acknowledgment(now) } else { None }
+        if unanswered || self.waits.acknowledges_first { self.choose_acknowledgment(now) } else { None }
     }
 
     fn choose_acknowledgment(&mut self, now: Instant) -> Option<NextSegment> {

@@ -23,7 +23,11 @@ impl Connection {
     fn bare(&mut self, at: usize, flags: Flags, offset: u64) -> Segment {
         let scaled = !flags.contains(Flags::SYN) && self.subflows[at].peer().scales_windows;
         let scale = if scaled { self.incoming.window_scale() } else { 0 };
-        let window = self.incoming.advertise(self.subflows[at].receiver.opened(), scale);
+        let own = self.subflows[at].receiver.own_window();
+        let window = self.incoming.advertise(own, scale);
+        if self.subflows[at].receiver.is_quick() && self.incoming.is_half_full(own) {
+            self.subflows.receiver(at).end_quick_acks();
+        }
         let subflow = &self.subflows[at];
         Segment {
             source_port: subflow.local_port,
@@ -382,10 +386,14 @@ impl Connection {
         };
         let window = self.incoming.advertised();
         let sack = &mut segment.sack;
-        self.subflows.receiver(at).on_ack_sent(now, window, |start, end| {
+        let receiver = self.subflows.receiver(at);
+        receiver.on_ack_sent(now, window, |start, end| {
             let block = SackBlock { start: peer_isn.at(start), end: peer_isn.at(end) };
             sack.as_slice().len() < fitting && sack.push(block)
         });
+        if segment.payload_len > 0 {
+            receiver.on_answer(now);
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::deadline::Deadline;
 use super::{Connection, Failover, Mode};
-use crate::scheduler::SubflowSet;
 use crate::subflow::{Reinjection, State};
 use anabranch_events::{CloseReason, CopyCause, TransportEvent};
 use anabranch_segment::ResetReason;
@@ -158,7 +157,7 @@ impl Connection {
                 }
             }
             // Those behind it have other positions from here on.
-            self.waits.to_expand = SubflowSet::EMPTY;
+            self.waits.forget_positions();
             let mut subflow = self.subflows.remove(at);
             super::report_counters(now, &mut subflow, &mut self.log);
             self.path_manager.on_failed(now, subflow.path.id);

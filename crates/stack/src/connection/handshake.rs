@@ -6,7 +6,6 @@ use super::{Connection, Failover, Mode, PathConfig, Protocol, Role};
 use crate::congestion::Siblings;
 use crate::external;
 use crate::options::OptionError;
-use crate::receive_memory::ReceiveMemory;
 use crate::subflow::{DEFAULT_MSS, Opening, Origin, Peer, SendMemory, SenderOptions, State, Subflow};
 use anabranch_events::{CloseReason, FallbackReason, TransportEvent};
 use anabranch_segment::{CapableFlags, Flags, MptcpOption, ResetReason, Segment};
@@ -46,8 +45,7 @@ impl Connection {
             state,
             opening,
             isn: SeqNumber(self.entropy.next_u64() as u32),
-            first_window: self.config.transport.receive_buffer.first_window(path.mss()),
-            receive_memory: ReceiveMemory::new(self.config.transport.receive_buffer),
+            receive_buffer: self.config.transport.receive_buffer(path.mss()),
             memory: SendMemory::new(self.config.transport.header_room, self.config.transport.send_buffer.0),
         };
         let mut subflow = Subflow::new(now, &origin, control, self.config.transport.initial_window);
@@ -221,10 +219,10 @@ impl Connection {
         true
     }
 
-    /// Processes a segment of a subflow that is not established. True if the segment may be processed further.
-    pub(super) fn check_opening(&mut self, now: Instant, at: usize, segment: &Segment) -> bool {
+    /// Processes a segment of a subflow that is not established. Returns the subflow's position if the segment may be processed further.
+    pub(super) fn check_opening(&mut self, now: Instant, at: usize, segment: &Segment) -> Option<usize> {
         match self.subflows[at].state {
-            State::Established => true,
+            State::Established => Some(at),
             State::SynReceived => self.on_third_segment(now, at, segment),
             State::JoinSent => {
                 // Any acknowledgment of our SYN without an option is the fourth segment.
@@ -232,16 +230,16 @@ impl Connection {
                 if acknowledged {
                     self.establish(now, at);
                 }
-                acknowledged
+                acknowledged.then_some(at)
             }
-            State::SynSent | State::Closed(_) => false,
+            State::SynSent | State::Closed(_) => None,
         }
     }
 
-    fn on_third_segment(&mut self, now: Instant, at: usize, segment: &Segment) -> bool {
+    fn on_third_segment(&mut self, now: Instant, at: usize, segment: &Segment) -> Option<usize> {
         let subflow = self.subflows.change(at);
         if segment.ack != subflow.isn + 1 {
-            return false;
+            return None;
         }
         let echo = segment.timestamps.map(|t| t.echo);
         match subflow.opening {
@@ -249,7 +247,7 @@ impl Connection {
                 self.subflows.change(at).on_numbers_agreed(now, echo);
                 self.on_initial_third(now, segment);
                 self.establish(now, at);
-                true
+                Some(at)
             }
             Opening::Join { local_nonce, remote_nonce } => {
                 let proof = segment.mptcp.iter().find_map(|option| match option {
@@ -257,18 +255,30 @@ impl Connection {
                     _ => None,
                 });
                 // Without an HMAC it is not the third segment; that one was lost and will be retransmitted.
-                let (Some(proof), Some(key)) = (proof, self.remote_key) else { return false };
+                let (proof, key) = proof.zip(self.remote_key)?;
                 let expected = leftmost_160(&join_hmac(key, self.local_key, remote_nonce, local_nonce));
                 let subflow = self.subflows.change(at);
                 if bool::from(expected.ct_ne(&proof)) {
                     subflow.control_segments.reset(ResetReason::Prohibited);
-                    return false;
+                    return None;
                 }
                 subflow.on_numbers_agreed(now, echo);
+                // A server's subflows stand in the order of their completed joins, as Linux's (`mptcp_finish_join`).
+                let at = self.move_last(at);
                 self.establish(now, at);
-                true
+                Some(at)
             }
         }
+    }
+
+    /// Moves a subflow behind all others; returns its new position.
+    fn move_last(&mut self, at: usize) -> usize {
+        let last = self.subflows.len() - 1;
+        if at < last {
+            self.waits.forget_positions();
+            self.subflows.move_last(at);
+        }
+        last
     }
 
     fn on_initial_third(&mut self, now: Instant, segment: &Segment) {

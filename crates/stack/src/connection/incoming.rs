@@ -1,8 +1,9 @@
 //! The receiving half of a connection: one stream from several subflows, and their shared window.
 
+use crate::packet_memory::received_memory;
 use crate::reassembly::{Note, Piece, Reassembly};
 use crate::receive_memory::ReceiveMemory;
-use crate::subflow::max_pieces;
+use crate::subflow::{OwnWindow, max_pieces};
 use anabranch_events::{Log, TransportEvent};
 use anabranch_units::{Duration, Instant, SubflowId};
 
@@ -30,6 +31,8 @@ pub(crate) struct Incoming {
     end: Option<u64>,
     /// Bytes read by the application.
     consumed: u64,
+    /// Memory of the packets with bytes that it may read.
+    readable_memory: u64,
     memory: ReceiveMemory,
     /// The scale that the largest window needs.
     scale: u8,
@@ -63,12 +66,13 @@ pub(crate) struct Surroundings {
 
 impl Incoming {
     /// A connection whose subflows accept `first_window` bytes at first, and the largest window of which needs this scale.
-    pub fn new(memory: ReceiveMemory, first_window: u64, scale: u8) -> Self {
+    pub fn new((memory, first_window): (ReceiveMemory, u64), scale: u8) -> Self {
         Incoming {
             next: 0,
             ahead: Reassembly::default(),
             end: None,
             consumed: 0,
+            readable_memory: 0,
             memory,
             scale,
             edge: first_window,
@@ -113,6 +117,7 @@ impl Incoming {
     fn deliver(&mut self, now: Instant, bytes: u64, arrived: Arrived, log: &mut Log<TransportEvent>) {
         let (subflow, offset) = (Some(arrived.subflow), Some(self.next));
         self.next += bytes;
+        self.readable_memory += received_memory(bytes);
         let (waited, across) = (now.since(arrived.at), now.since(arrived.in_order_at));
         log.emit(now, TransportEvent::Delivered { subflow, offset, bytes: bytes as u32, waited, across });
     }
@@ -149,8 +154,11 @@ impl Incoming {
     /// The application takes up to `max` bytes. Returns how many it took; [`Incoming::tune`] comes next, if it
     /// [is due](Incoming::tuning_is_due).
     pub fn read(&mut self, max: u64) -> u64 {
-        let taken = self.readable().min(max);
+        let readable = self.readable();
+        let taken = readable.min(max);
         self.consumed += taken;
+        self.readable_memory =
+            if taken == readable { 0 } else { part_of(self.readable_memory, readable - taken, readable) };
         taken
     }
 
@@ -188,14 +196,48 @@ impl Incoming {
         self.memory.set_share(share);
     }
 
-    /// The free part of the buffer: without data that waits to be read or for a hole to be filled (Linux's `mptcp_space`).
+    /// The free part of the buffer: without packets that wait to be read or for a hole to be filled (Linux's `mptcp_space`).
     fn space(&self) -> u64 {
-        self.memory.payload().saturating_sub(self.readable() + self.ahead.bytes())
+        self.memory.room_for_payload(self.readable_memory + self.ahead.memory())
     }
 
-    /// The free buffer as far as a subflow's own window has `opened` (Linux's `__tcp_select_window`).
-    pub fn free(&self, opened: u64) -> u64 {
-        self.space().min(opened)
+    /// The free buffer as far as a subflow's own window allows. There is none where less than a packet or than a sixteenth of the
+    /// buffer is free (Linux's `__tcp_select_window`).
+    pub fn free(&self, own: OwnWindow) -> u64 {
+        if self.is_empty() {
+            return self.memory.payload().min(own.opened);
+        }
+        let space = self.space();
+        if self.leaves_half(own, space) || !self.is_tight(own, space) { space.min(own.opened) } else { 0 }
+    }
+
+    /// Whether no packet waits to be read or for a hole to be filled, as at an end that mostly sends.
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.readable_memory + self.ahead.memory() == 0
+    }
+
+    fn leaves_half(&self, own: OwnWindow, space: u64) -> bool {
+        space >= own.most.min(self.memory.payload()) / 2
+    }
+
+    fn is_tight(&self, own: OwnWindow, space: u64) -> bool {
+        space < own.full_size.min(own.most).max(self.memory.payload() / 16)
+    }
+
+    /// Whether the room in the buffer limits the window, and not how far the subflow's own has opened.
+    pub fn is_limited(&self, own: OwnWindow) -> bool {
+        self.space() < own.opened
+    }
+
+    /// Whether there is room for a window of so many bytes, as far as a subflow's own window allows, with what rounding adds.
+    pub fn allows(&self, own: OwnWindow, window: u64) -> bool {
+        round_up(self.free(own), self.scale) >= window
+    }
+
+    /// Whether less than half of what a subflow's window may be is free.
+    pub fn is_half_full(&self, own: OwnWindow) -> bool {
+        !self.is_empty() && !self.leaves_half(own, self.space())
     }
 
     /// The window in the segment that was sent last.
@@ -208,10 +250,9 @@ impl Incoming {
         self.space() >= 2 * self.advertised
     }
 
-    /// The window to advertise on a subflow whose own window has opened to `opened`: what is free, at least the window advertised
-    /// before.
-    pub fn window(&self, opened: u64) -> u64 {
-        self.free(opened).max(self.edge - self.next)
+    /// The window to advertise on a subflow: what is free, at least the window advertised before.
+    pub fn window(&self, own: OwnWindow) -> u64 {
+        self.free(own).max(self.edge - self.next)
     }
 
     /// One past the last byte that was ever advertised.
@@ -219,22 +260,32 @@ impl Incoming {
         self.edge
     }
 
-    /// The window to advertise, see [`Incoming::window`], in units of `1 << scale`; records it. What is free is rounded up as in
-    /// Linux; what was advertised before is not, because it would grow with each acknowledgment.
-    pub fn advertise(&mut self, opened: u64, scale: u8) -> u16 {
-        let (free, left) = (self.free(opened), self.edge - self.next);
-        let rounded_up = (free + (1 << scale) - 1) >> scale;
-        let units = if free >= left { rounded_up } else { left >> scale };
-        let units = units.min(u64::from(u16::MAX));
-        self.advertised = units << scale;
-        self.edge = self.edge.max(self.next + self.advertised);
-        units as u16
+    /// The window to advertise on a subflow, in units of `1 << scale`; records it. What is free is rounded up as in Linux
+    /// (`tcp_select_window`), what was advertised before is not (`mptcp_set_rwin`).
+    pub fn advertise(&mut self, own: OwnWindow, scale: u8) -> u16 {
+        let largest = u64::from(u16::MAX) << scale;
+        let selected = round_up(self.free(own), scale).min(largest);
+        self.edge = self.edge.max(self.next + selected);
+        self.advertised = self.edge - self.next;
+        (self.advertised.min(largest) >> scale) as u16
     }
 
     /// The scale that the largest window needs (RFC 7323 section 2.3).
     pub fn window_scale(&self) -> u8 {
         self.scale
     }
+}
+
+/// In whole units of `1 << scale`.
+fn round_up(bytes: u64, scale: u8) -> u64 {
+    let unit = 1 << scale;
+    (bytes + unit - 1) & !(unit - 1)
+}
+
+/// `part` of `whole` of the memory: what is left of a packet is counted with its share. Rare, because applications read what there is.
+#[cold]
+fn part_of(memory: u64, part: u64, whole: u64) -> u64 {
+    (u128::from(memory) * u128::from(part) / u128::from(whole)) as u64
 }
 
 #[cfg(test)]
@@ -244,9 +295,19 @@ mod tests {
     use crate::subflow::Arrival;
     use anabranch_units::Bytes;
 
+    /// With packets of 1420 bytes, which have shown their share.
     fn fixed(window: u64) -> Incoming {
         let buffer = ReceiveBuffer { initial: Bytes(window), max: Bytes(window) };
-        Incoming::new(ReceiveMemory::new(buffer), window, 0)
+        let mut memory = ReceiveMemory::new(buffer, FULL as u32);
+        memory.set_share(ReceiveMemory::share_of(FULL as u32));
+        Incoming::new((memory, window), 7)
+    }
+
+    const FULL: u64 = 1_420;
+
+    /// Of a subflow that has opened so far.
+    fn own(opened: u64) -> OwnWindow {
+        OwnWindow { opened, most: u64::MAX, full_size: FULL }
     }
 
     #[test]
@@ -277,32 +338,73 @@ mod tests {
         assert_eq!(waits, [((1, 0, 1_000), (0, 0)), ((0, 1_000, 500), (80, 60)), ((0, 1_500, 100), (20, 0))]);
     }
 
+    /// A buffer for a hundred packets, each of which takes this much of its room.
+    const HUNDRED: u64 = 100 * FULL;
+    const ROOM: u64 = 2_304 * 157 / 256;
+
+    /// These packets arrive, and the application reads what it can.
+    fn take(incoming: &mut Incoming, packets: std::ops::Range<u64>) {
+        let now = Instant::ZERO;
+        for packet in packets {
+            let (start, end) = (packet * FULL, (packet + 1) * FULL);
+            let note = Arrival { at: now, stream_offset: start };
+            incoming.on_bytes(now, Piece { start, end, note }, SubflowId(0), 0, &mut Log::default());
+        }
+        incoming.read(u64::MAX);
+    }
+
     #[test]
     fn what_waits_for_a_hole_takes_room_but_none_that_was_advertised() {
-        let mut incoming = fixed(10_000);
-        let mut log = Log::default();
-        let now = Instant::ZERO;
-        let mut take = |incoming: &mut Incoming, start: u64, end: u64| {
-            let note = Arrival { at: now, stream_offset: start };
-            incoming.on_bytes(now, Piece { start, end, note }, SubflowId(0), 0, &mut log);
-            incoming.read(u64::MAX);
-            if incoming.tuning_is_due(now) {
-                incoming.tune(now, Surroundings { share: 128, ..Surroundings::default() });
-            }
-        };
-        assert_eq!(incoming.window(4_000), 10_000, "never less than was advertised");
-        // 3000 bytes beyond a hole: the next bytes in order move the window by the free space, no more than was
-        // advertised.
-        take(&mut incoming, 2_000, 5_000);
-        assert_eq!(incoming.window(20_000), 10_000);
-        take(&mut incoming, 0, 1_000);
-        assert_eq!(incoming.window(20_000), 9_000);
-        incoming.advertise(20_000, 0);
+        let mut incoming = fixed(HUNDRED);
+        let room = incoming.room();
+        assert_eq!(incoming.window(own(4_000)), HUNDRED, "never less than was advertised");
+        // Three packets beyond a hole.
+        take(&mut incoming, 2..5);
+        assert_eq!(incoming.free(own(u64::MAX)), room - 3 * ROOM);
+        take(&mut incoming, 0..1);
+        assert_eq!(incoming.window(own(u64::MAX)), HUNDRED - FULL, "what was advertised, less what arrived");
         // The hole is filled.
-        take(&mut incoming, 1_000, 2_000);
-        assert_eq!(incoming.window(20_000), 10_000);
-        assert_eq!(incoming.window(7_000), 7_000, "a subflow that has not opened as far announces less");
-        incoming.advertise(20_000, 0);
-        assert_eq!(incoming.window(7_000), 10_000);
+        take(&mut incoming, 1..2);
+        assert_eq!(incoming.window(own(u64::MAX)), room);
+        assert_eq!(
+            incoming.window(own(70_000)),
+            HUNDRED - 5 * FULL,
+            "a subflow that has not opened as far moves no edge"
+        );
+        // What is free is rounded up to a unit, what was advertised is not.
+        assert_eq!(u64::from(incoming.advertise(own(u64::MAX), 7)), room.div_ceil(128));
+        assert_eq!((incoming.advertised(), incoming.edge()), (142_080, 142_080 + 5 * FULL));
+        take(&mut incoming, 6..8);
+        take(&mut incoming, 5..6);
+        incoming.advertise(own(70_000), 7);
+        assert_eq!(incoming.edge(), 142_080 + 5 * FULL);
+    }
+
+    #[test]
+    fn an_acknowledgment_before_the_application_reads_has_less_room() {
+        let mut incoming = fixed(HUNDRED);
+        let note = Arrival { at: Instant::ZERO, stream_offset: 0 };
+        let packet = Piece { start: 0, end: FULL, note };
+        incoming.on_bytes(Instant::ZERO, packet, SubflowId(0), 0, &mut Log::default());
+        assert_eq!(incoming.free(own(u64::MAX)), incoming.room() - ROOM);
+        assert!(!incoming.allows(own(u64::MAX), incoming.room()));
+        // A packet of which a part was read takes its share of room.
+        incoming.read(FULL / 2);
+        assert_eq!(incoming.free(own(u64::MAX)), incoming.room() - ROOM / 2);
+        incoming.read(FULL);
+        assert!(incoming.allows(own(u64::MAX), incoming.room()));
+    }
+
+    #[test]
+    fn there_is_no_window_below_a_packet_or_a_sixteenth_of_the_buffer() {
+        let mut incoming = fixed(HUNDRED);
+        take(&mut incoming, 1..40);
+        assert!(!incoming.is_half_full(own(u64::MAX)));
+        take(&mut incoming, 40..94);
+        assert!(incoming.is_half_full(own(u64::MAX)));
+        assert_eq!(incoming.free(own(u64::MAX)), incoming.room() - 93 * ROOM);
+        assert_eq!(incoming.free(OwnWindow { full_size: 20_000, ..own(u64::MAX) }), 0);
+        take(&mut incoming, 94..96);
+        assert_eq!(incoming.free(own(u64::MAX)), 0, "less than a sixteenth");
     }
 }

@@ -64,7 +64,7 @@ use crate::external;
 use crate::options::OptionError;
 use crate::path_manager::FullMesh;
 use crate::path_policy::PathPolicy;
-use crate::receive_memory::{DEFAULT_SHARE, ReceiveMemory};
+use crate::receive_memory::DEFAULT_SHARE;
 use crate::scheduler::{Scheduler, SubflowSet};
 use crate::subflow::{State, Subflow};
 use crate::view::{ConnectionView, Hints, SubflowView};
@@ -229,8 +229,7 @@ impl Connection {
                 Commit::IntoBuffer => Outgoing::in_fragments(0, config.transport.writer),
             },
             incoming: Incoming::new(
-                ReceiveMemory::new(config.transport.receive_buffer),
-                config.transport.receive_buffer.first_window(config.paths[0].mss()),
+                config.transport.receive_buffer(config.paths[0].mss()),
                 config.transport.receive_buffer.window_scale(),
             ),
             subflows: Subflows::new(data_options, config.transport.commit),
@@ -311,11 +310,20 @@ impl Connection {
         }
         if taken > 0 {
             self.advertise_room();
-            if self.incoming.readable() == 0 {
-                self.acknowledge_drained();
-            }
+            self.acknowledge_read();
         }
         taken
+    }
+
+    /// Data arrived, and the application is about to read. In Linux an acknowledgment that the arrival made due has left by then, and its window
+    /// has no room for what became readable. Returns whether that matters: then the host sends what is due ([`Connection::transmit`])
+    /// before the application reads. Otherwise it leaves before what the application writes next. A host need not call this; its
+    /// acknowledgments then have the room.
+    #[inline]
+    pub fn begin_reading(&mut self) -> bool {
+        let Some(at) = self.waits.answers_on.take() else { return false };
+        self.waits.acknowledges_first = true;
+        self.incoming.readable() > 0 && self.incoming.is_limited(self.subflows[at].receiver.own_window())
     }
 
     /// Right-sizes the connection's receive buffer; the subflows' buffers follow, each from where it is.
@@ -341,20 +349,27 @@ impl Connection {
         }
         for at in 0..self.subflows.len() {
             let subflow = &self.subflows[at];
-            let free = self.incoming.free(subflow.receiver.opened());
+            let free = self.incoming.free(subflow.receiver.own_window());
             if subflow.is_established() && free > 0 && free >= 2 * subflow.receiver.window() {
-                self.subflows.receiver(at).acknowledge_now();
+                self.acknowledge_first(at);
             }
         }
     }
 
-    /// The application has read everything.
-    fn acknowledge_drained(&mut self) {
+    /// The application has read what was readable, or a part of it.
+    fn acknowledge_read(&mut self) {
+        let drained = self.incoming.readable() == 0;
         for at in self.subflows.may_owe().iter() {
-            if self.subflows[at].receiver.acknowledges_when_drained() {
-                self.subflows.receiver(at).acknowledge_now();
+            if self.subflows[at].receiver.acknowledges_when_read(drained) {
+                self.acknowledge_first(at);
             }
         }
+    }
+
+    /// Reading makes an acknowledgment due. It leaves before what the application writes next.
+    fn acknowledge_first(&mut self, at: usize) {
+        self.subflows.receiver(at).acknowledge_now();
+        self.waits.acknowledges_first = true;
     }
 
     /// Aborts the connection.

@@ -118,6 +118,7 @@ impl Connection {
         let piece = self.subflows.receiver(at).on_next_data(now, mapping.end, mapping.stream_offset);
         let id = self.subflows[at].id;
         self.incoming.on_bytes(now, piece, id, held, &mut self.log);
+        self.answer_arrival(at);
         (known < len).then(|| Placed {
             stream_offset: mapping.stream_offset + known,
             payload_start: known as u32,

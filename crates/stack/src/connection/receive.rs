@@ -65,7 +65,8 @@ impl Connection {
             return None;
         }
         self.subflows.receiver(at).note_timestamp(start, segment.timestamps);
-        if !self.check_opening(now, at, segment) || !self.check_acknowledgment(now, at, segment) {
+        let at = self.check_opening(now, at, segment)?;
+        if !self.check_acknowledgment(now, at, segment) {
             return None;
         }
         self.check_options(now, at, segment);
@@ -263,8 +264,12 @@ impl Connection {
     fn note_answer(&mut self, now: Instant, at: usize, advanced: bool) {
         let subflow = self.subflows.answered(at);
         subflow.last_ack_at = now;
-        if advanced || self.config.transport.failover == Failover::Upstream {
-            subflow.recover();
+        let upstream = self.config.transport.failover == Failover::Upstream;
+        if advanced || upstream {
+            // Upstream Linux looks for silence when the connection's timer fires, and so for its end (`check_silence`).
+            if !upstream || subflow.potentially_failed {
+                subflow.recover();
+            }
             self.forecasting.answered(now, subflow, &mut self.outgoing);
         } else if subflow.potentially_failed {
             self.on_sign_of_life(now, at);
@@ -392,13 +397,15 @@ impl Connection {
             self.subflows.change(at).receiver.acknowledge_now();
             return None;
         }
-        let (rtt, window) = self.note_arrival(now, at, segment);
+        let rtt = self.note_arrival(now, at, segment);
+        let window = self.incoming.window(self.subflows[at].receiver.own_window());
         let new = self.subflows.receiver(at).on_data(now, start, end, stream_offset, rtt, window);
         // Bytes that the stream has already are not placed again. Linux probes a window of zero with the previous data
         // sequence number and an arbitrary byte (`mptcp_sendmsg_frag`), so a retransmission need not have the same
         // content.
         let known = expected.saturating_sub(start).max(self.incoming.next().saturating_sub(stream_offset));
         self.drain_subflow(now, at, stream_offset);
+        self.answer_arrival(at);
         (new && known < end - start).then(|| Placed {
             stream_offset: stream_offset + known,
             payload_start: known as u32,
@@ -407,8 +414,8 @@ impl Connection {
     }
 
     /// New data arrived: measures the round trip as a receiver sees it, opens the window, and adapts the delay of
-    /// acknowledgments. Returns the sender's round trip, and the window.
-    pub(super) fn note_arrival(&mut self, now: Instant, at: usize, segment: &Segment) -> (Duration, u64) {
+    /// acknowledgments. Returns the sender's round trip.
+    pub(super) fn note_arrival(&mut self, now: Instant, at: usize, segment: &Segment) -> Duration {
         let subflow = &self.subflows[at];
         let rtt = subflow.sender.rtt().srtt();
         let segment_len = subflow.payload_room(TIMESTAMPS_LEN);
@@ -421,10 +428,28 @@ impl Connection {
         if mode == Mode::Plain {
             self.incoming.set_share(receiver.share());
         }
-        let window = self.incoming.window(receiver.opened());
+        let incoming = &self.incoming;
+        let window = |own| incoming.window(own);
         receiver.adapt_delay(now, segment.payload_len, rtt, window, widened);
         receiver.note_push(segment.flags.contains(Flags::PSH), segment.payload_len);
-        (rtt, window)
+        rtt
+    }
+
+    /// Data arrived and is where it belongs. A second packet is answered at once if its window is no smaller than the last one, or if the
+    /// application has nothing to read; otherwise once it has read, so that the acknowledgment has the room (Linux's
+    /// `__tcp_ack_snd_check` and `subflow_data_ready`).
+    #[inline(always)]
+    pub(super) fn answer_arrival(&mut self, at: usize) {
+        let receiver = &self.subflows[at].receiver;
+        if receiver.owes_for_second() {
+            let keeps_window = self.incoming.allows(receiver.own_window(), receiver.advertised());
+            if keeps_window || self.incoming.readable() == 0 {
+                self.subflows.receiver(at).acknowledge_now();
+            }
+        }
+        if self.subflows[at].receiver.acknowledges_at_once() {
+            self.waits.answers_on = Some(at);
+        }
     }
 
     pub(super) fn beyond_advertised(&self, stream_offset: u64, len: u64) -> bool {

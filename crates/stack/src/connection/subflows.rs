@@ -4,6 +4,7 @@
 //! differ afterwards, and the views of marked subflows are written again when views are read. What changes several times between
 //! two readings is written once.
 
+use super::transport::mapping_len;
 use super::{Commit, Mode, Role};
 use crate::scheduler::SubflowSet;
 use crate::subflow::{KnownMapping, Opening, Receiver, Subflow, Withholding};
@@ -33,10 +34,9 @@ impl DataOptions {
         let timestamps = if subflow.peer().timestamps { TIMESTAMPS_LEN } else { 0 };
         let mptcp = match self.mode {
             Mode::Plain if subflow.infinite_from != Some(subflow.sender.next()) => 0,
-            _ if self.wide_data_seq => 28,
             // The keys with the length of the first data need more than DSS with narrow numbers.
-            _ if self.repeats_keys(subflow) => 24,
-            _ => 20,
+            _ if self.repeats_keys(subflow) => 24.max(mapping_len(self.wide_data_seq)),
+            _ => mapping_len(self.wide_data_seq),
         };
         subflow.payload_room(timestamps + mptcp)
     }
@@ -320,6 +320,15 @@ impl Subflows {
         self.mark_all(self.subflows.len() - 1);
         self.views.remove(at);
         self.subflows.remove(at)
+    }
+
+    /// Moves a subflow behind all others; those after it move to the position before theirs.
+    pub fn move_last(&mut self, at: usize) {
+        (self.activity, self.availability, self.deferring) =
+            (Activity::default(), Availability::default(), SubflowSet::EMPTY);
+        self.mark_all(self.subflows.len());
+        self.views[at..].rotate_left(1);
+        self.subflows[at..].rotate_left(1);
     }
 
     /// The subflows as schedulers see them.

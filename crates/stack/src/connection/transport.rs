@@ -1,8 +1,9 @@
 //! How an endpoint behaves: the keys of `[transport]` in scenarios.
 
 use crate::external::Choice;
-use crate::receive_memory::ReceiveBuffer;
+use crate::receive_memory::{ReceiveBuffer, ReceiveMemory};
 use crate::{congestion, path_policy, scheduler};
+use anabranch_segment::TIMESTAMPS_LEN;
 use anabranch_units::{Bytes, text};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -145,6 +146,35 @@ pub struct Transport {
     pub timestamps: bool,
     /// Data sequence numbers of 8 bytes rather than 4, which leave room for one SACK block instead of two.
     pub wide_data_seq: bool,
+}
+
+impl Transport {
+    /// Payload of a full segment of data, where `mss` is that of one without options.
+    fn full_payload(&self, mss: u32) -> u32 {
+        let timestamps = if self.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let mapping = match self.protocol {
+            Protocol::Tcp => 0,
+            Protocol::Mptcp => mapping_len(self.wide_data_seq),
+        };
+        mss.saturating_sub(timestamps + mapping).max(1)
+    }
+
+    /// Bytes of memory of the receive buffer at first and at most, see [`ReceiveBuffer::memory`]; `mss` is the payload of a full segment
+    /// without options.
+    pub fn receive_memory(&self, mss: u32) -> (u64, u64) {
+        self.receive_buffer.memory(self.full_payload(mss))
+    }
+
+    /// The receive buffer of a connection or of a subflow, and the window that it begins with.
+    pub(crate) fn receive_buffer(&self, mss: u32) -> (ReceiveMemory, u64) {
+        let segment = self.full_payload(mss);
+        (ReceiveMemory::new(self.receive_buffer, segment), self.receive_buffer.first_window(mss, segment))
+    }
+}
+
+/// Bytes of options for DSS with an acknowledgment and a mapping.
+pub(crate) fn mapping_len(wide_data_seq: bool) -> u32 {
+    if wide_data_seq { 28 } else { 20 }
 }
 
 impl Default for Transport {

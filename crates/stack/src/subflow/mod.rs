@@ -13,7 +13,7 @@ mod tests;
 
 pub(crate) use control_segments::{Closing, ControlSegments};
 pub(crate) use memory::SendMemory;
-pub(crate) use receiver::{Arrival, Receiver, max_pieces};
+pub(crate) use receiver::{Arrival, OwnWindow, Receiver, max_pieces};
 pub(crate) use rtt::timestamp;
 pub(crate) use scoreboard::{Record, Reinjection};
 pub(crate) use sender::{
@@ -173,9 +173,8 @@ pub(crate) struct Origin {
     pub state: State,
     pub opening: Opening,
     pub isn: SeqNumber,
-    /// Bytes that it accepts at first.
-    pub first_window: u64,
-    pub receive_memory: ReceiveMemory,
+    /// Its memory, and the bytes that it accepts at first.
+    pub receive_buffer: (ReceiveMemory, u64),
     pub memory: SendMemory,
 }
 
@@ -196,7 +195,7 @@ impl Subflow {
             peer: Peer { mss: DEFAULT_MSS, ..Peer::default() },
             largest_payload: origin.path.mss().min(DEFAULT_MSS),
             sender: Sender::new(control, initial_window),
-            receiver: Receiver::new(origin.first_window, origin.receive_memory),
+            receiver: Receiver::new(origin.receive_buffer),
             queue: VecDeque::new(),
             queued: 0,
             queued_records: 0,

@@ -67,6 +67,17 @@ impl AckDue {
     }
 }
 
+/// What a subflow allows of a window, whatever room the connection's buffer has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnWindow {
+    /// How far it has opened with arriving data (Linux's `rcv_ssthresh`).
+    pub opened: u64,
+    /// How far it may open (`window_clamp`).
+    pub most: u64,
+    /// Payload of a full packet (`rcv_mss`).
+    pub full_size: u64,
+}
+
 /// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Receiver {
@@ -94,8 +105,12 @@ pub(crate) struct Receiver {
     memory: ReceiveMemory,
     /// The window in the last segment that was sent on this subflow.
     advertised: u64,
-    /// A PSH arrived since the last acknowledgment, so the sender may wait for the next one.
+    /// A PSH arrived since the last acknowledgment, so the sender may wait for the next one; and another end of its data after that.
     pushed: bool,
+    pushed_twice: bool,
+    /// This end answers what it receives: a segment with data left within the delay of an acknowledgment of data that arrived. There are
+    /// no quick acknowledgments, because the next answer has them (Linux's "pingpong mode").
+    interactive: bool,
     delay: Duration,
     last_arrival: Option<Instant>,
     compressed: u32,
@@ -109,8 +124,8 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// `opened` is the first window.
-    pub fn new(opened: u64, memory: ReceiveMemory) -> Self {
+    /// With this memory, of which so much is the first window.
+    pub fn new((memory, opened): (ReceiveMemory, u64)) -> Self {
         Receiver {
             next: 0,
             ahead: Reassembly::default(),
@@ -126,6 +141,8 @@ impl Receiver {
             memory,
             advertised: opened,
             pushed: false,
+            pushed_twice: false,
+            interactive: false,
             delay: MIN_DELAY,
             last_arrival: None,
             compressed: 0,
@@ -136,9 +153,15 @@ impl Receiver {
         }
     }
 
-    /// How far this subflow's own window has opened.
-    pub fn opened(&self) -> u64 {
-        self.opened
+    /// What bounds the window of this subflow, in addition to the connection's buffer.
+    #[inline]
+    pub fn own_window(&self) -> OwnWindow {
+        OwnWindow { opened: self.opened, most: self.memory.payload(), full_size: u64::from(self.full_size) }
+    }
+
+    /// The window in the last segment that was sent on this subflow.
+    pub fn advertised(&self) -> u64 {
+        self.advertised
     }
 
     /// What is left of the window in the last segment that was sent on this subflow (Linux's `tcp_receive_window`).
@@ -286,7 +309,7 @@ impl Receiver {
             if start < self.next {
                 self.duplicate = Some((start, self.next));
             }
-            self.on_in_order(now, end, hole_open);
+            self.on_in_order(now, hole_open);
         }
         true
     }
@@ -300,7 +323,7 @@ impl Receiver {
     /// [`Receiver::pop`] come to. Returns the piece for the connection.
     pub fn on_next_data(&mut self, now: Instant, end: u64, stream_offset: u64) -> Piece<Arrival> {
         let piece = Piece { start: self.next, end, note: Arrival { stream_offset, at: now } };
-        self.on_in_order(now, end, false);
+        self.on_in_order(now, false);
         self.next = end;
         self.blocks.retain(|block| block.1 > end);
         self.since_progress = 0;
@@ -342,7 +365,7 @@ impl Receiver {
     #[cold]
     pub fn on_duplicate_data(&mut self, now: Instant, start: u64, end: u64) {
         self.duplicate = Some((start, end));
-        self.quick_acks = MAX_QUICK_ACKS;
+        (self.quick_acks, self.interactive) = (MAX_QUICK_ACKS, false);
         let (since, answered) = self.old_answered;
         self.old_answered = if now.since(since) >= OLD_DATA_INTERVAL { (now, 1) } else { (since, answered + 1) };
         if self.old_answered.1 <= MOST_OLD_DATA {
@@ -353,7 +376,7 @@ impl Receiver {
     fn on_hole(&mut self, now: Instant, start: u64, end: u64, rtt: Duration) {
         self.note_block(start, end);
         self.since_progress += 1;
-        if self.since_progress <= UNCOMPRESSED || self.quick_acks > 0 {
+        if self.since_progress <= UNCOMPRESSED || self.answers_quickly() {
             return self.acknowledge_now();
         }
         self.compressed += 1;
@@ -364,14 +387,39 @@ impl Receiver {
         self.due = self.due.by(now + wait);
     }
 
-    fn on_in_order(&mut self, now: Instant, end: u64, hole_open: bool) {
-        // `next` moves when the connection takes the bytes; what counts here is how far they reach.
-        let unacknowledged = end - self.last_acknowledged;
-        if hole_open || self.quick_acks > 0 || unacknowledged > u64::from(self.full_size) {
+    fn on_in_order(&mut self, now: Instant, hole_open: bool) {
+        if hole_open || self.answers_quickly() {
             self.acknowledge_now();
         } else if self.due == AckDue::NEVER {
             self.due = AckDue(now + self.delay);
         }
+    }
+
+    /// Whether more than one full packet waits to be acknowledged. When that happens depends on the window, and on the application.
+    #[inline]
+    pub fn owes_for_second(&self) -> bool {
+        self.due.is_delayed() && self.next - self.last_acknowledged > u64::from(self.full_size)
+    }
+
+    fn answers_quickly(&self) -> bool {
+        self.quick_acks > 0 && !self.interactive
+    }
+
+    /// Whether quick acknowledgments are left.
+    #[inline]
+    pub fn is_quick(&self) -> bool {
+        self.quick_acks > 0
+    }
+
+    /// The buffer is half full: there are no more quick acknowledgments (Linux's `__tcp_select_window`).
+    pub fn end_quick_acks(&mut self) {
+        self.quick_acks = 0;
+    }
+
+    /// A segment with data is sent, which may be the answer to what has arrived (Linux's `tcp_event_data_sent`).
+    #[inline]
+    pub fn on_answer(&mut self, now: Instant) {
+        self.interactive = self.interactive || self.last_arrival.is_some_and(|last| now.since(last) < self.delay);
     }
 
     /// Merges a run into the list of the latest ones and puts it first.
@@ -391,21 +439,35 @@ impl Receiver {
     /// Notes whether a segment ends the sender's current data: it has PSH, or is not full (Linux's
     /// `tcp_measure_rcv_mss`).
     pub fn note_push(&mut self, pushed: bool, len: u32) {
-        self.pushed |= pushed || len < self.full_size;
+        let small = len < self.full_size;
+        self.pushed_twice |= self.pushed && small;
+        self.pushed |= pushed || small;
     }
 
-    /// Whether to acknowledge now if the application has read everything: data with PSH (Linux's `tcp_cleanup_rbuf`).
-    pub fn acknowledges_when_drained(&self) -> bool {
-        self.pushed && self.compressed == 0 && self.due.is_delayed()
+    /// Whether to acknowledge once the application has read (Linux's `tcp_cleanup_rbuf`): more than one full packet, or if it has
+    /// read everything (`drained`), data with PSH.
+    pub fn acknowledges_when_read(&self, drained: bool) -> bool {
+        let ends = self.pushed_twice || (self.pushed && !self.interactive);
+        self.owes_for_second() || (drained && ends && self.compressed == 0 && self.due.is_delayed())
     }
 
     /// Linux's `tcp_event_data_recv`, for every packet before [`on_data`](Self::on_data): the delay follows the gaps
     /// between packets. After a pause the sender probably begins with slow start, so it gets quick acknowledgments, as
     /// it does while the window opens, the connection's or its own. The criterion is Linux's (`tcp_grow_window`): an
     /// even number of quick acknowledgments, which is not used up meanwhile.
-    pub fn adapt_delay(&mut self, now: Instant, len: u32, rtt: Duration, window: u64, opens: bool) {
+    /// `window` are the bytes that this end accepts.
+    pub fn adapt_delay(
+        &mut self,
+        now: Instant,
+        len: u32,
+        rtt: Duration,
+        window: impl Fn(OwnWindow) -> u64,
+        opens: bool,
+    ) {
+        // Of the window before this packet counts as a full one.
+        let own = self.own_window();
         let quick =
-            |full: u32| u32::try_from(window / (2 * u64::from(full))).unwrap_or(u32::MAX).clamp(2, MAX_QUICK_ACKS);
+            |full: u32| u32::try_from(window(own) / (2 * u64::from(full))).unwrap_or(u32::MAX).clamp(2, MAX_QUICK_ACKS);
         self.full_size = self.full_size.max(len);
         match self.last_arrival {
             None => {
@@ -444,6 +506,12 @@ impl Receiver {
         self.due != AckDue::NEVER
     }
 
+    /// Whether an acknowledgment must be sent for what has arrived, whatever the time is.
+    #[inline]
+    pub fn acknowledges_at_once(&self) -> bool {
+        self.due == AckDue::NOW
+    }
+
     /// Whether an acknowledgment must be sent now.
     pub fn wants_ack(&self, now: Instant) -> bool {
         self.due.0 <= now
@@ -468,11 +536,12 @@ impl Receiver {
             }
         }
         self.last_acknowledged = self.next;
-        self.pushed = false;
+        (self.pushed, self.pushed_twice) = (false, false);
         let due = std::mem::replace(&mut self.due, AckDue::NEVER);
         if due.is_delayed() && due.0 <= now && self.compressed == 0 {
-            // The sender's next packet would have come in time for a longer delay (Linux: "delayed ACK missed").
-            self.delay = (self.delay * 2).min(MAX_DELAY);
+            // The sender's next packet would have come in time for a longer delay, or the answer did not come (Linux: "delayed ACK missed").
+            self.delay = if self.interactive { MIN_DELAY } else { (self.delay * 2).min(MAX_DELAY) };
+            self.interactive = false;
         } else if due != AckDue::NEVER {
             self.use_quick_ack();
         }

@@ -316,20 +316,21 @@ fn a_closed_window_is_probed_with_growing_pauses() {
 #[test]
 fn a_reader_that_resumes_advertises_the_window() {
     let mut config = two_paths();
-    config.transport.receive_buffer.initial = Bytes(6_400);
-    config.transport.receive_buffer.max = Bytes(6_400);
+    config.transport.receive_buffer.initial = Bytes(20_000);
+    config.transport.receive_buffer.max = Bytes(20_000);
     let mut talk = Talk::served(config);
     talk.wait_until(30);
-    for packet in 0..6u64 {
+    // The first window is half of the memory in whole segments, 16,060 bytes.
+    for packet in 0..16u64 {
         talk.deliver(0, peer(1 + 1000 * packet, 1).data(1000 * packet, 1000));
     }
-    assert_eq!(talk.emitted_segments().pop().unwrap().1.window, 400);
+    assert_eq!(talk.emitted_segments().pop().unwrap().1.window, 0);
     // Data beyond the window is neither accepted nor acknowledged.
-    assert!(talk.deliver(0, peer(6001, 1).data(6000, 1000)).is_none());
-    assert_eq!(talk.emitted(), ["0 ACK 1 ack 6001 data-ack 6000"]);
-    assert_eq!(talk.end.read(at(30), 100_000), 6000);
+    assert!(talk.deliver(0, peer(16_001, 1).data(16_000, 1000)).is_none());
+    assert_eq!(talk.emitted(), ["0 ACK 1 ack 16001 data-ack 16000"]);
+    assert_eq!(talk.end.read(at(30), 100_000), 16_000);
     let update = talk.emitted_segments();
-    assert_eq!((update.len(), update[0].1.window), (1, 6_400));
+    assert_eq!((update.len(), update[0].1.window), (1, 16_060_u16.div_ceil(128)));
 }
 
 /// The second subflow advertised the whole buffer when the hole was open, and a peer does not forget that: to say it again has no use
@@ -337,8 +338,8 @@ fn a_reader_that_resumes_advertises_the_window() {
 #[test]
 fn a_hole_filled_through_one_subflow_is_acknowledged_there_alone() {
     let mut config = two_paths();
-    config.transport.receive_buffer.initial = Bytes(8_000);
-    config.transport.receive_buffer.max = Bytes(8_000);
+    config.transport.receive_buffer.initial = Bytes(20_000);
+    config.transport.receive_buffer.max = Bytes(20_000);
     let mut talk = Talk::served(config);
     talk.join(1, 2);
     talk.wait_until(talk.now + 30);
@@ -350,7 +351,7 @@ fn a_hole_filled_through_one_subflow_is_acknowledged_there_alone() {
     assert_eq!(talk.end.read(at(talk.now), 100_000), 8_000);
     let answers = talk.emitted_segments();
     let advertised: Vec<_> = answers.iter().map(|(path, segment)| (*path, segment.window)).collect();
-    assert_eq!(advertised, [(0, 8_000)]);
+    assert_eq!(advertised, [(0, 16_060_u16.div_ceil(128))]);
 }
 
 #[test]
@@ -426,4 +427,33 @@ fn bytes_that_move_from_a_subflow_to_the_connection_wait_once() {
     // The hole is filled: three pieces go to the connection, where they wait for the start of the stream.
     talk.deliver(0, peer(101, 1).data(200, 100));
     assert_eq!(waiting(&mut talk), [(200, 400), (300, 400), (400, 400)]);
+}
+
+/// A second packet whose window is smaller than the last one waits for the application (Linux's `__tcp_ack_snd_check`).
+#[test]
+fn what_fills_a_hole_between_subflows_is_acknowledged_with_the_room_that_reading_made() {
+    let mut talk = Talk::served(two_paths());
+    talk.join(1, 2);
+    talk.wait_until(talk.now + 30);
+    // The first path's quick acknowledgments end.
+    let mut seq = 0;
+    for _ in 0..20 {
+        talk.deliver(0, peer(1 + seq, 1).data(seq, 1000));
+        seq += 1000;
+        talk.end.begin_reading();
+        talk.end.read(at(talk.now), u64::MAX);
+        talk.emitted();
+    }
+    for packet in 2..12u64 {
+        talk.deliver(1, peer(1 + 1000 * (packet - 2), 1).data(seq + 1000 * packet, 1000));
+        talk.emitted();
+    }
+    talk.deliver(0, peer(1 + seq, 1).data(seq, 1000));
+    assert!(talk.emitted().is_empty(), "the first packet waits for the second");
+    talk.deliver(0, peer(1 + seq + 1000, 1).data(seq + 1000, 1000));
+    assert!(!talk.end.begin_reading());
+    talk.end.read(at(talk.now), u64::MAX);
+    let answers = talk.emitted_segments();
+    assert_eq!(answers.len(), 1);
+    assert!(answers[0].1.window >= 64_240_u16.div_ceil(128), "all of the room: {}", answers[0].1.window);
 }

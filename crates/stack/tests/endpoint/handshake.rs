@@ -19,7 +19,7 @@ fn a_client_opens_a_connection() {
     assert_eq!((emitted.len(), *path, syn.seq.0, syn.ack.0, syn.window), (1, 0, 1_000, 0, 64_240));
     let options = syn.syn.unwrap();
     // 3 MB of window need a scale of 6.
-    assert_eq!((options.mss, options.window_scale, options.sack_permitted), (1460, Some(6), true));
+    assert_eq!((options.mss, options.window_scale, options.sack_permitted), (1460, Some(7), true));
     assert_eq!((syn.timestamps.map(|t| t.echo), &syn.mptcp), (Some(0), &[capable(None, None, None)].into()));
 
     talk.wait_until(20);
@@ -28,7 +28,7 @@ fn a_client_opens_a_connection() {
     let third = &emitted[0].1;
     assert_eq!((emitted.len(), third.flags, third.seq.0, third.ack.0), (1, Flags::ACK, 1_001, PEER_ISN[0] + 1));
     assert_eq!(third.mptcp, [capable(Some(OUR_KEY), Some(PEER_KEY), None)]);
-    assert_eq!((third.window, third.dss), (64_240_u16.div_ceil(1 << 6), None));
+    assert_eq!((third.window, third.dss), (64_240_u16.div_ceil(1 << 7), None));
 
     // The first data repeats the keys and has 24 bytes less of room; the next segments carry DSS.
     talk.end.write(2_000);

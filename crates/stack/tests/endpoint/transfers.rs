@@ -148,8 +148,8 @@ fn a_sleeping_reader_closes_the_window_and_opens_it_again() {
     net.client_sleeps = true;
     net.run_until(secs(20), |_| false);
     let held = net.client.readable();
-    // Windows are announced in units of 64 bytes, rounded up.
-    assert!(held > 32 * 1024 && held <= 65_535 + 63, "{held} bytes wait");
+    // Linux's 128 kB of memory have room for 56 packets.
+    assert!(held > 32 * 1024 && held <= 56 * 1_428, "{held} bytes wait");
     net.client_sleeps = false;
     net.read();
     assert!(net.run_until(secs(60), finished(4 * MIB)), "{:?}", net.server);

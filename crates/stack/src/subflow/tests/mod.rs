@@ -83,8 +83,7 @@ impl Bed {
             state: State::Established,
             opening: Opening::Initial,
             isn: SeqNumber(0),
-            first_window: 65_535,
-            receive_memory: ReceiveMemory::new(ReceiveBuffer::default()),
+            receive_buffer: (ReceiveMemory::new(ReceiveBuffer::default(), PACKET), 65_535),
             memory: crate::subflow::SendMemory::new(320, 4 << 20),
         };
         let control = congestion::REGISTRY.find(control).unwrap().create;

@@ -12,13 +12,15 @@ struct Bed {
     receiver: Receiver,
     now: u64,
     rtt: Duration,
+    /// A second packet finds a window that is no smaller than the last one.
+    keeps_window: bool,
 }
 
 const WINDOW: u64 = 65_535;
 
 /// A buffer that autotuning can enlarge.
 fn buffer(initial: u64) -> ReceiveMemory {
-    ReceiveMemory::new(ReceiveBuffer { initial: Bytes(initial), max: Bytes(10 * WINDOW) })
+    ReceiveMemory::new(ReceiveBuffer { initial: Bytes(initial), max: Bytes(10 * WINDOW) }, PACKET)
 }
 
 impl Bed {
@@ -28,16 +30,20 @@ impl Bed {
     }
 
     fn with(memory: ReceiveMemory) -> Self {
-        let mut receiver = Receiver::new(WINDOW, memory);
+        let mut receiver = Receiver::new((memory, WINDOW));
         receiver.on_syn(&Segment::new(Flags::SYN));
-        Bed { receiver, now: 1000, rtt: ms(100) }
+        Bed { receiver, now: 1000, rtt: ms(100), keeps_window: true }
     }
 
-    /// The application has read everything.
-    fn drained(&mut self) {
-        if self.receiver.acknowledges_when_drained() {
+    /// The application has read, and everything if it has `drained` the connection.
+    fn reads(&mut self, drained: bool) {
+        if self.receiver.acknowledges_when_read(drained) {
             self.receiver.acknowledge_now();
         }
+    }
+
+    fn drained(&mut self) {
+        self.reads(true);
     }
 
     /// After the initial quick acknowledgments: all of them used up, the last a millisecond ago.
@@ -58,9 +64,12 @@ impl Bed {
     fn arrive_bytes(&mut self, start: u64, end: u64) {
         let len = (end - start) as u32;
         let opens = self.receiver.widen(len, PACKET);
-        self.receiver.adapt_delay(at(self.now), len, self.rtt, WINDOW, opens);
+        self.receiver.adapt_delay(at(self.now), len, self.rtt, |_| WINDOW, opens);
         self.receiver.on_data(at(self.now), start, end, start - 1, self.rtt, WINDOW);
         while self.receiver.pop().is_some() {}
+        if self.receiver.owes_for_second() && self.keeps_window {
+            self.receiver.acknowledge_now();
+        }
     }
 
     /// The SACK blocks of an acknowledgment, if one is sent now.
@@ -106,6 +115,51 @@ fn every_second_full_packet_is_answered_and_a_single_one_after_40_ms() {
     assert_eq!(bed.answer(), None);
     bed.now += 1;
     assert_eq!(bed.answer(), Some(vec![]));
+}
+
+#[test]
+fn where_the_window_is_smaller_a_second_packet_is_answered_once_the_application_has_read() {
+    let (mut bed, next) = Bed::settled();
+    bed.keeps_window = false;
+    bed.arrives(next);
+    bed.reads(false);
+    bed.arrives(next + 1);
+    assert_eq!((bed.answer(), bed.deadline()), (None, Some(bed.now + 40)));
+    bed.reads(false);
+    assert_eq!(bed.answer(), Some(vec![]));
+}
+
+#[test]
+fn who_answers_what_arrives_sends_no_quick_acknowledgments_until_an_answer_is_late() {
+    let mut bed = Bed::new();
+    bed.arrives(0);
+    assert_eq!(bed.answer(), Some(vec![]));
+    bed.now += 10;
+    bed.receiver.on_answer(at(bed.now));
+    bed.arrives(1);
+    assert_eq!((bed.answer(), bed.deadline()), (None, Some(bed.now + 40)), "the next answer has it");
+    bed.now += 40;
+    assert_eq!(bed.answer(), Some(vec![]));
+    bed.arrives(2);
+    assert_eq!(bed.answer(), Some(vec![]), "quick again");
+    bed.now += 41;
+    bed.receiver.on_answer(at(bed.now));
+    bed.arrives(3);
+    assert_eq!(bed.answer(), Some(vec![]), "what is sent so late is no answer");
+}
+
+#[test]
+fn who_answers_acknowledges_the_second_end_of_data_once_it_is_read() {
+    let (mut bed, next) = Bed::settled();
+    bed.receiver.on_answer(at(bed.now));
+    let start = start_of(next);
+    for part in 0..2 {
+        bed.arrive_bytes(start + 100 * part, start + 100 * (part + 1));
+        bed.receiver.note_push(true, 100);
+        assert_eq!(bed.answer(), None);
+        bed.drained();
+        assert_eq!(bed.answer().is_some(), part == 1, "part {part}");
+    }
 }
 
 #[test]
