@@ -113,12 +113,10 @@ def kinds(incomplete: str) -> Names:
     return [(name, "") for name in catalogue.kinds() if name.startswith(incomplete)]
 
 
-METERED = "metered"
-"""What follows the address in `--listen` where bytes cost money."""
-
-
 def listen_paths(incomplete: str) -> Names:
     """What may follow the address in `--listen`."""
+    from anabranch.cli.serve.wiring import METERED
+
     path, comma, word = incomplete.partition(",")
     return [(f"{path},{METERED}", "Bytes cost money on this path.")] if comma and METERED.startswith(word) else []
 

@@ -23,7 +23,7 @@ from anabranch.cli.serve.setup import chosen, wire
 from anabranch.cli.serve.supervisor import Options, Supervisor
 from anabranch.cli.serve.supervisor import pid_file as _pid_file
 from anabranch.cli.serve.supervisor import reload as _order_reload
-from anabranch.cli.serve.wiring import ListenPath, paths_of
+from anabranch.cli.serve.wiring import METERED, ListenPath, paths_of
 from anabranch.errors import InputError
 
 EXAMPLES = (
@@ -371,8 +371,8 @@ def _path(text: str) -> ListenPath:
     address, comma, word = rest.partition(",")
     if not separator or not device or not address:
         raise InputError(f"--listen {text}: expected DEVICE=ADDRESS, such as srv1=10.99.0.1")
-    if comma and word != completion.METERED:
-        raise InputError(f"--listen {text}: {unknown(word, [completion.METERED])}")
+    if comma and word != METERED:
+        raise InputError(f"--listen {text}: {unknown(word, [METERED])}")
     return device, address, bool(comma)
 
 

@@ -22,6 +22,8 @@ from anabranch.errors import InputError
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 ListenPath = tuple[str, str, bool]
 """A `--listen`: the device, the server's address on it, and whether the path is metered."""
+METERED = "metered"
+"""What follows the address in `--listen` where bytes cost money."""
 
 # Routing tables and preferences of rules: those of docs/how-to/serve.md. To the server, and from it.
 _TO_SERVER = 200
