@@ -226,10 +226,10 @@ site: build $(VENV)/.site ## Builds the documentation site into site/, with the 
 
 validation: build ## Measures the laws and the papers' claims, and writes the tables of docs/validation/.
 	$(CARGO) run --quiet --release --locked -p anabranch-validation --bin validation -- --write docs/validation/laws.md
-	$(BIN)/anabranch reproduce all --seeds 10 --sensitivity --pages docs/validation > /dev/null
+	$(BIN)/anabranch reproduce all --until decided --budget "40 min" --sensitivity --pages docs/validation > /dev/null
 
 tables: build validation images ## Makes all tables, samples and figures of the documentation again, but for those of live runs and of speed.
-	for paper in bitrate-rules kernel-controls kernel-servers maps viewers-wire; do $(BIN)/anabranch reproduce $$paper --pages docs/validation; done
+	for paper in bitrate-rules kernel-controls kernel-servers maps viewers viewers-wire; do $(BIN)/anabranch reproduce $$paper --pages docs/validation; done
 	$(BIN)/python scripts/page-samples.py
 
 fuzz: ## Fuzzes the wire format, the endpoint, traces and MPDs, FUZZ_SECONDS=60 each; on a stable compiler, replays and changes the corpus.
