@@ -30,7 +30,7 @@ WIFI_ALONE = 1
 ARRIVES = 12 * 1428 / 1514
 """Mb/s of payload that its links carry: in packets of 1500 bytes, with 14 bytes of the link in front."""
 LOSS, EQUAL = 0.02, 0.98
-"""What nobody should lose, and the index of bitrates that count as equal."""
+"""The most that a viewer may lose, and the index of bitrates that count as equal."""
 
 # --- The network of a crowd ------------------------------------------------------------------------------------------
 
