@@ -53,10 +53,10 @@ def draw_sequences(
     for each, name in zip(drawn, sequence.names(sequences.subflows), strict=False):
         colour = styles[each.path].colour
         drawing = partial(_sequence, subflow=each, span_s=span_s, colour=colour)
-        content.append(Panel(f"Sequence numbers of {name} (MB)", _HEIGHT, drawing))
+        content.append(Panel(f"{sequence.sequence_title(name)} (MB)", _HEIGHT, drawing))
     if sequences.data:
         content.append(
-            Panel("Sequence numbers of the data (MB)", _HEIGHT, partial(_data, sequences, span_s=span_s, styles=styles))
+            Panel(f"{sequence.DATA_TITLE} (MB)", _HEIGHT, partial(_data, sequences, span_s=span_s, styles=styles))
         )
     with style.applied():
         return stack.draw(
@@ -77,7 +77,7 @@ def draw_round_trips(
     top = max((float(each.rtts_s[:, 1].max(initial=0.0)) for each in drawn), default=0.0) * _MS * _HEADROOM or 1.0
     content = [
         Panel(
-            f"Round trips of {name} (ms)",
+            f"{sequence.round_trips_title(name)} (ms)",
             _ROUND_TRIP_HEIGHT,
             partial(_round_trips, subflow=each, top=top, colour=styles[each.path].colour, span_s=span_s),
         )

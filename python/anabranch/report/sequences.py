@@ -33,7 +33,7 @@ def of_session(sequences: Sequences, colours: Mapping[str, int]) -> dict[str, An
 
     Returns:
         For the page's program: ``tick_s``; ``until_s``, the time up to which there is something, ``None`` where nothing
-        is left out; ``flows``; and ``data``, the data acknowledgments.
+        is left out; ``flows``; ``data``, the data acknowledgments; and ``data_title``.
     """
     until = _until_s(sequences)
     subflows = zip(sequences.subflows, sequence.names(sequences.subflows), strict=True)
@@ -42,6 +42,7 @@ def of_session(sequences: Sequences, colours: Mapping[str, int]) -> dict[str, An
         "until_s": None if until is None else round(until, 3),
         "flows": [_flow(each, name, colours[each.path], until) for each, name in subflows],
         "data": [_data(each, until) for each in sequences.data],
+        "data_title": sequence.DATA_TITLE,
     }
 
 
@@ -71,6 +72,8 @@ def _flow(subflow: Subflow, name: str, colour: int, until: float | None) -> dict
     begins, ends, data = subflow.begins[sent], subflow.ends[sent], subflow.data_begins[sent]
     return {
         "name": name,
+        "sequence_title": sequence.sequence_title(name),
+        "round_trips_title": sequence.round_trips_title(name),
         "colour": colour,
         "sent": {
             "t": _ticks(subflow.sent_s[sent]),

@@ -104,6 +104,20 @@ def names(subflows: Sequence[Subflow]) -> list[str]:
     return [each.path if on.count(each.path) == 1 else f"{each.path}, subflow {each.number}" for each in subflows]
 
 
+DATA_TITLE = "Sequence numbers of the data"
+"""What the graph of the whole connection is called, in figures and on pages."""
+
+
+def sequence_title(name: str) -> str:
+    """What the graph of a subflow's segments is called."""
+    return f"Sequence numbers of {name}"
+
+
+def round_trips_title(name: str) -> str:
+    """What the graph of a subflow's round trips is called."""
+    return f"Round trips of {name}"
+
+
 def of_packets(packets: Packets, sessions: int) -> Sequences:
     """The subflows of the first sessions.
 

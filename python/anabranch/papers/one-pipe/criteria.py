@@ -324,7 +324,7 @@ def shares_of(study: Study, plan: str) -> Filled:
                 more = f" (least {statistics.mean(least):.2f})" if count > 1 else ""
                 line.append(f"{formats.interval(ratios)}{more}")
             rows.append(line)
-    return (f"queue ({study.seeds[plan]} seeds)", "beside", *senders), rows
+    return (f"queue ({study.seeds[plan]} seeds)", "competitors", *senders), rows
 
 
 def _shares(plan: str) -> Any:

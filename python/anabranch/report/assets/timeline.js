@@ -87,15 +87,15 @@ const timeline = (() => {
         barsOf("copy", "ink", t, begin, length, (i) => kind[i] === COPY, true),
         barsOf("retransmission", "again", t, begin, length, (i) => kind[i] === RETRANSMISSION, true),
       ];
-      if (t.length && ends.length) found.push(panel(`Sequence numbers of ${flow.name}`, summed(acks.t, packets.tick_s), lines, bars));
+      if (t.length && ends.length) found.push(panel(flow.sequence_title, summed(acks.t, packets.tick_s), lines, bars));
       if (sent.data) ofData.push(barsOf(flow.name, `c${flow.colour}`, t, summed(sent.data), length));
     }
     for (const data of packets.data) {
-      if (data.t.length) found.push(panel("Sequence numbers of the data", summed(data.t, packets.tick_s), [line("acknowledged", "muted", summed(data.end, MB), stepped)], ofData));
+      if (data.t.length) found.push(panel(packets.data_title, summed(data.t, packets.tick_s), [line("acknowledged", "muted", summed(data.end, MB), stepped)], ofData));
     }
-    for (const { name, colour, rtts } of packets.flows) {
+    for (const { round_trips_title, colour, rtts } of packets.flows) {
       const values = summed(rtts.value, packets.tick_s * 1e3);
-      if (values.length) found.push({ title: `Round trips of ${name}`, unit: `ms${until}`, height: 110, x: summed(rtts.t, packets.tick_s), lines: [line("sample", `c${colour}`, values, { dotted: true })] });
+      if (values.length) found.push({ title: round_trips_title, unit: `ms${until}`, height: 110, x: summed(rtts.t, packets.tick_s), lines: [line("sample", `c${colour}`, values, { dotted: true })] });
     }
     return found;
   }
