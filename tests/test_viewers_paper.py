@@ -4,6 +4,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from anabranch.experiments import paper
@@ -19,7 +20,7 @@ def criteria() -> ModuleType:
 
 def viewer(seed: int, session: int, bitrate_mbps: float, **columns: Any) -> dict[str, Any]:
     """A row of a table of sessions."""
-    seen = {"switches": 1, "stalls": 0, "stall_s": None, "startup_s": 1.0, "fairness.jain_mean_bitrate": 0.9}
+    seen = {"switches": 1, "stalls": 0, "stall_s": 0.0, "startup_s": 1.0, "fairness.jain_mean_bitrate": 0.9}
     bitrates = {"mean_bitrate_bps": bitrate_mbps * 1e6, "qoe_linear_per_segment": bitrate_mbps * 1e3}
     return {"seed": seed, "session": session, **seen, **bitrates, **columns}
 
@@ -36,12 +37,17 @@ def test_a_crowd_has_as_much_for_each_as_four_viewers_and_begins_within_the_same
     assert criteria.crowd({"viewers": "100"})["session.0.stagger"] == "280 ms"
 
 
+def test_a_run_with_a_viewer_who_has_no_number_has_none(criteria: ModuleType) -> None:
+    rows = [viewer(11, 0, 4.0, variant="levels"), viewer(11, 1, 4.0, variant="levels", startup_s=None)]
+    of = criteria.case("cmcd", variant="levels")
+    assert np.isnan(criteria.by_seed(Study({"cmcd": rows}), of, "startup_s")).all()
+
+
 def test_a_run_counts_with_the_mean_over_its_viewers(criteria: ModuleType) -> None:
     rows = [viewer(seed, session, seed + session) for seed in (11, 12) for session in (0, 1)]
     study = Study({"cmcd": [row | {"variant": "levels"} for row in rows]})
     of = criteria.case("cmcd", variant="levels")
     assert criteria.by_seed(study, of, "mean_bitrate_bps").tolist() == [11.5, 12.5]
-    # Who never stalled has no time of stalls.
     assert criteria.by_seed(study, of, "stall_s").tolist() == [0.0, 0.0]
 
 

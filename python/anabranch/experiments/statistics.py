@@ -204,6 +204,11 @@ def correlation(first: Sequence[float], second: Sequence[float]) -> float:
     return float(stats.pearsonr(first, second).statistic)
 
 
+def jain(values: Sequence[float]) -> float:
+    """Jain's index of fairness: one if all are equal, and one over their number if one has everything."""
+    return sum(values) ** 2 / (len(values) * sum(value * value for value in values))
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """P-values corrected for their number (Holm 1979); what is NaN stays so, and does not count.
 

@@ -130,6 +130,10 @@ class Study:
             kept[plan] = [row for row in found if row["seed"] in some]
         return Study(kept, self.confidence, whole=self._whole, plans=self._plans.values())
 
+    def axis(self, plan: str, column: str) -> list[Any]:
+        """The values of an axis of a plan, in its order."""
+        return list(dict.fromkeys(row[column] for row in self.sessions([plan])))
+
     def rows(self, case: Case) -> list[Row]:
         """The sessions of a condition, a row per seed.
 

@@ -113,11 +113,6 @@ def cut_network(labels: Mapping[str, Any]) -> dict[str, str]:
 # --- What tables have in common --------------------------------------------------------------------------------------
 
 
-def axis(study: Study, plan: str, column: str) -> list[Any]:
-    """The values of an axis, in the order of the plan."""
-    return list(dict.fromkeys(row[column] for row in study.sessions([plan])))
-
-
 def column(study: Study, plan: str, name: str, **labels: Any) -> list[float]:
     """A number of each session of a condition."""
     return [row[name] for row in study.rows(Case(f"{plan}: {labels}", plan, labels))]
@@ -160,10 +155,10 @@ def senders(study: Study) -> Filled:
     both = Network((667.0, 1333.0), (60.0, 60.0))
     rows = [
         chunk_row(study, "pipe", "one path of 2000", sender, {"sender": sender}, both)
-        for sender in axis(study, "pipe", "sender")
+        for sender in study.axis("pipe", "sender")
     ]
-    for rates in axis(study, "senders", "rates"):
-        for sender in axis(study, "senders", "sender"):
+    for rates in study.axis("senders", "rates"):
+        for sender in study.axis("senders", "sender"):
             labels = {"rates": rates, "sender": sender}
             rows.append(chunk_row(study, "senders", rates, sender, labels, Network.of(labels)))
     return chunk_head("sender", study.seeds["senders"]), rows
@@ -173,8 +168,8 @@ def senders(study: Study) -> Filled:
 def baselines(study: Study) -> Filled:
     """Other schedulers with the same congestion control, the slow path first."""
     rows = []
-    for rates in axis(study, "schedulers", "rates"):
-        for name in axis(study, "schedulers", "transport.scheduler"):
+    for rates in study.axis("schedulers", "rates"):
+        for name in study.axis("schedulers", "transport.scheduler"):
             labels = {"rates": rates, "transport.scheduler": name}
             rows.append(chunk_row(study, "schedulers", rates, f"`{name}`", labels, Network.of(labels)))
     return chunk_head("scheduler with `cbbr`", study.seeds["schedulers"]), rows
@@ -310,10 +305,10 @@ def share(row: Row, count: int, protocol: str) -> tuple[float, float]:
 
 def shares_of(study: Study, plan: str) -> Filled:
     """The shares of senders at a common bottleneck."""
-    senders = axis(study, plan, "sender")
+    senders = study.axis(plan, "sender")
     rows = []
-    for queue in axis(study, plan, "queue"):
-        for beside in axis(study, plan, "beside"):
+    for queue in study.axis(plan, "queue"):
+        for beside in study.axis(plan, "beside"):
             line = [queue, beside]
             count = int(beside.split()[0])
             for sender in senders:
@@ -338,7 +333,7 @@ shares, shares_fast, bbr3, variants = map(_shares, ("shares", "shares-fast", "bb
 def losses(study: Study) -> Filled:
     """Over separate links with random loss, relative to a TCP on each."""
     rows = []
-    for loss in axis(study, "losses", "loss"):
+    for loss in study.axis("losses", "loss"):
 
         def rates(sender: str, protocol: str, loss: str = loss) -> Array:
             found = column(study, "losses", "goodput_bps", loss=loss, sender=sender)
@@ -360,7 +355,7 @@ GAP = "longest_delivery_gap_s"
 def silence(study: Study) -> Filled:
     """The longest gap after a silent cut."""
     rows = []
-    for sender in axis(study, "silence", "sender"):
+    for sender in study.axis("silence", "sender"):
         gaps = column(study, "silence", GAP, sender=sender)
         rows.append([sender, formats.interval(gaps), f"{max(gaps):.2f}"])
     return (f"sender ({study.seeds['silence']} seeds)", "longest gap, s", "largest"), rows
@@ -369,8 +364,8 @@ def silence(study: Study) -> Filled:
 @table("cuts", "A silent cut over other networks", texts=1, plans=("cuts", "false-alarms"))
 def cuts(study: Study) -> Filled:
     """The longest gap after a silent cut over other networks, and copies by false alarms where delays jitter."""
-    queues, rows = axis(study, "cuts", "queue"), []
-    for round_trips in axis(study, "cuts", "round_trips"):
+    queues, rows = study.axis("cuts", "queue"), []
+    for round_trips in study.axis("cuts", "round_trips"):
         found = [column(study, "cuts", GAP, round_trips=round_trips, queue=queue) for queue in queues]
         alarms = study.rows(Case("false alarms", "false-alarms", {"round_trips": round_trips}))
         sent = sum(row[f"subflows.{path}.bytes"] for row in alarms for path in ("path1", "path2"))
@@ -384,7 +379,7 @@ def cuts(study: Study) -> Filled:
 def blockage(study: Study) -> Filled:
     """Senders over a link that is blocked every few seconds: the longest gap of a download, and segments' times."""
     rows = []
-    for sender in axis(study, "blockage", "sender"):
+    for sender in study.axis("blockage", "sender"):
         gaps = column(study, "blockage", GAP, sender=sender, content="one download")
         case = Case(sender, "blockage", {"sender": sender, "content": "segments"})
         times = formats.quantiles(study.downloads_ms(case))
@@ -405,8 +400,8 @@ WITH_BAR = ("dash.js 2.9, BOLA", "dash.js 5, fast_switch = false")
 def dash(study: Study) -> Filled:
     """DASH over 333 + 1667 kb/s, and one TCP over 2000 kb/s."""
     rows = []
-    for player in axis(study, "dash", "player"):
-        for length in axis(study, "dash", "segments"):
+    for player in study.axis("dash", "player"):
+        for length in study.axis("dash", "segments"):
             labels = {"player": player, "segments": length}
             ours, pipe = (np.array(column(study, plan, QOE, **labels)) for plan in ("dash", "dash-pipe"))
             frozen = [np.array(column(study, plan, "stall_s", **labels)) for plan in ("dash", "dash-pipe")]
@@ -427,14 +422,14 @@ OF_OTHERS = (QOE, "QoE (more is better)", 0)
 
 def terms_of(study: Study, control: str) -> Filled:
     """What each term of `joined` is worth: the difference that it makes to leave it out."""
-    scenarios = axis(study, "terms", "scenario")
+    scenarios = study.axis("terms", "scenario")
     troubles = {name: TROUBLES.get(name.partition("/")[0], OF_OTHERS) for name in scenarios}
 
     def values(scenario: str, scheduler: str) -> Array:
         labels = {"scenario": scenario, "scheduler": scheduler, "transport.congestion_control": control}
         return np.array(column(study, "terms", troubles[scenario][0], **labels))
 
-    whole, *others = axis(study, "terms", "scheduler")
+    whole, *others = study.axis("terms", "scheduler")
     rows = [[whole, *(f"{statistics.fmean(values(name, whole)):.{troubles[name][2]}f}" for name in scenarios)]]
     for other in others:
         differences = ((values(name, other) - values(name, whole), troubles[name][2]) for name in scenarios)
@@ -478,8 +473,8 @@ def live(study: Study) -> Filled:
     lines: dict[tuple[str, str], list[str]] = {}
     for plan in WIRE:
         own = valid(wire(study, plan))
-        for rates in axis(study, plan, "rates"):
-            (sender,) = axis(study, plan, "sender")
+        for rates in study.axis(plan, "rates"):
+            (sender,) = study.axis(plan, "sender")
             line = lines.setdefault((rates, sender), [rates, sender])
             for chunk in ("100 kB", "250 kB"):
                 same = [row for row in own if (row["rates"], row["chunk"]) == (rates, chunk)]
@@ -489,7 +484,7 @@ def live(study: Study) -> Filled:
                     formats.quantiles(sorted(times)),
                     formats.quantiles(study.downloads_ms(Case(sender, plan, labels))),
                 ]
-    order = ["one path", *axis(study, WIRE[2], "rates")]
+    order = ["one path", *study.axis(WIRE[2], "rates")]
     rows = sorted(lines.values(), key=lambda line: order.index(line[0]))
     every = wire(study, *WIRE)
     worst = max(row[LATE] for row in valid(every))

@@ -7,6 +7,7 @@ from typing import Any
 
 from anabranch.experiments import formats
 from anabranch.experiments.claims import Filled, table
+from anabranch.experiments.statistics import jain
 from anabranch.experiments.study import Row, Study
 
 FOUR, WITH_CURL = "four viewers", "one viewer beside curl"
@@ -29,11 +30,6 @@ def runs() -> Iterator[Mapping[str, Any]]:
         for case in CASES:
             for server in SERVERS if case == FOUR else SERVERS[:-1]:
                 yield {"case": case, "server": server, "seed": seed}
-
-
-def jain(values: list[float]) -> float:
-    """Jain's index of fairness: one if all are equal."""
-    return sum(values) ** 2 / (len(values) * sum(value * value for value in values))
 
 
 def _quality(runs: Sequence[Mapping[str, Any]], *, compete: bool = True) -> list[str]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from anabranch.experiments import formats
 from anabranch.experiments.claims import Filled, table
-from anabranch.experiments.statistics import Array
-from anabranch.experiments.study import Case, Row, Study, number
+from anabranch.experiments.statistics import Array, jain
+from anabranch.experiments.study import Case, Metric, Row, Study
 
 FOUR, EIGHT = "viewers/four", "viewers/eight"
 LIA, CBBR = "LIA", "cbbr, earliest"
@@ -23,7 +23,7 @@ JAIN, BITRATE, QOE = "fairness.jain_mean_bitrate", "mean_bitrate_bps", "qoe_line
 COLUMNS = ("switches", "Jain", "QoE, Mb/s", "bitrate, Mb/s", "stalls", "start-up, s")
 """What `quality` gives."""
 # Linear QoE counts in kb/s.
-UNITS = {QOE: 1e3, BITRATE: 1e6, "metered_bytes": 1e6, "copied_bytes": 1e6}
+SCALES = {QOE: 1e-3, BITRATE: 1e-6, "metered_bytes": 1e-6, "copied_bytes": 1e-6}
 
 WIFI_ALONE = 1
 """The number of this viewer in `viewers/unlike`."""
@@ -61,11 +61,16 @@ def paced(plan: str, pacing: str, **labels: Any) -> Case:
     return case(plan, **{"server.response_pacing": pacing, **labels})
 
 
+def metric(column: str) -> Metric:
+    """A column in the unit of the tables."""
+    return Metric(column, column, scale=SCALES.get(column, 1.0))
+
+
 def by_seed(study: Study, of: Case, column: str) -> Array:
-    """A number of each run: the mean over its viewers. A viewer who never stalled has no time of stalls."""
+    """A number of each run: the mean over its viewers; NaN where one of them has none, which no failure may hide."""
     runs: dict[int, list[float]] = defaultdict(list)
     for row in study.viewers(of):
-        runs[row["seed"]].append((number(row, column) or 0.0) / UNITS.get(column, 1.0))
+        runs[row["seed"]].append(metric(column).value(row))
     return np.array([statistics.fmean(runs[seed]) for seed in sorted(runs)])
 
 
@@ -84,11 +89,6 @@ def quality(study: Study, of: Case) -> list[str]:
         mean(study, of, "stalls", 2),
         mean(study, of, "startup_s", 2),
     ]
-
-
-def axis(study: Study, plan: str, column: str) -> list[Any]:
-    """The values of an axis, in the order of the plan."""
-    return list(dict.fromkeys(row[column] for row in study.sessions([plan])))
 
 
 def both(study: Study, cases: Sequence[Case], column: str, digits: int) -> str:
@@ -116,7 +116,7 @@ def variant(scenario: str, name: str) -> Case:
 
 def best_limit(study: Study, scenario: str) -> str:
     """The limit of the bitrate with the highest QoE."""
-    limits: list[str] = [name for name in axis(study, "viewers", "variant") if name.startswith("limit")]
+    limits: list[str] = [name for name in study.axis("viewers", "variant") if name.startswith("limit")]
     return max(limits, key=lambda name: float(by_seed(study, variant(scenario, name), QOE).mean()))
 
 
@@ -129,7 +129,7 @@ def viewers(study: Study, scenario: str, name: str) -> Filled:
     """Each variant; the best limit again with the buffer of the others, and `levels` with that of the best limit."""
     best = best_limit(study, scenario)
     rows = []
-    for each in axis(study, "viewers", "variant"):
+    for each in study.axis("viewers", "variant"):
         label = f"{each}, the best one" if each == best else code(each)
         rows.append([label, *quality(study, variant(scenario, each))])
     rows.append([f"{best}, with a buffer of 18 s", *quality(study, short_limit(study, scenario))])
@@ -150,24 +150,25 @@ def eight(study: Study) -> Filled:
     return viewers(study, EIGHT, "eight viewers")
 
 
+def compared(study: Study, scenario: str) -> dict[str, tuple[Case, Case]]:
+    """What is compared with what, by the names of rows."""
+    best, long = variant(scenario, best_limit(study, scenario)), case("buffers", scenario=scenario, variant=LONG)
+    levels, cbbr_levels = variant(scenario, LEVELS), variant(scenario, CBBR_LEVELS)
+    return {
+        "levels with LIA, less LIA": (levels, variant(scenario, LIA)),
+        "levels with cbbr and earliest, less these two": (cbbr_levels, variant(scenario, CBBR)),
+        "levels with cbbr and earliest, less LIA": (cbbr_levels, variant(scenario, LIA)),
+        "levels with LIA, less the best limit": (levels, best),
+        "the same, both with 18 s of buffer": (levels, short_limit(study, scenario)),
+        "the same, both with 30 s of buffer": (long, best),
+    }
+
+
 @table("gains", "Differences of QoE", texts=1, plans=("viewers", "buffers"))
 def gains(study: Study) -> Filled:
     """Paired by seed."""
-    rows = []
-    for label, first, second in (
-        ("levels with LIA, less LIA", LEVELS, LIA),
-        ("levels with cbbr and earliest, less these two", CBBR_LEVELS, CBBR),
-        ("levels with cbbr and earliest, less LIA", CBBR_LEVELS, LIA),
-        ("levels with LIA, less the best limit", LEVELS, ""),
-    ):
-        pairs = [(variant(s, first), variant(s, second or best_limit(study, s))) for s in (FOUR, EIGHT)]
-        rows.append([code(label), *(gain(study, *pair) for pair in pairs)])
-    short = [gain(study, variant(s, LEVELS), short_limit(study, s)) for s in (FOUR, EIGHT)]
-    rows.append(["the same, both with 18 s of buffer", *short])
-    long = [
-        gain(study, case("buffers", scenario=s, variant=LONG), variant(s, best_limit(study, s))) for s in (FOUR, EIGHT)
-    ]
-    rows.append(["the same, both with 30 s of buffer", *long])
+    four, eight = (compared(study, scenario) for scenario in (FOUR, EIGHT))
+    rows = [[code(label), gain(study, *four[label]), gain(study, *eight[label])] for label in four]
     return ("QoE, Mb/s", "four viewers", "eight viewers"), rows
 
 
@@ -185,8 +186,8 @@ def reports(study: Study) -> Filled:
             code(name),
             *quality(study, case("cmcd", scenario=scenario, variant=name)),
         ]
-        for scenario in axis(study, "cmcd", "scenario")
-        for name in axis(study, "cmcd", "variant")
+        for scenario in study.axis("cmcd", "scenario")
+        for name in study.axis("cmcd", "variant")
     ]
     return ("scenario", "LIA with", *COLUMNS), rows
 
@@ -194,10 +195,11 @@ def reports(study: Study) -> Filled:
 @table("horizon", "The price of calm", texts=1, plans=("horizon",))
 def horizon(study: Study) -> Filled:
     """A longer forecast."""
-    rows = []
-    for name in axis(study, "horizon", "horizon"):
-        of = case("horizon", horizon=name)
-        rows += [[name, mean(study, of, "switches", 1), mean(study, of, QOE, 3), mean(study, of, "stalls", 2)]]
+    columns = (("switches", 1), (QOE, 3), ("stalls", 2))
+    rows = [
+        [name, *(mean(study, case("horizon", horizon=name), column, digits) for column, digits in columns)]
+        for name in study.axis("horizon", "horizon")
+    ]
     return ("forecast", "switches", "QoE, Mb/s", "stalls"), rows
 
 
@@ -206,21 +208,25 @@ def horizon(study: Study) -> Filled:
 PAIR = ("switches", "Jain", "QoE, Mb/s", "stalls")
 
 
-def pairs(study: Study, plan: str, column: str, name: str, label: str = "{}") -> Filled:
-    """What viewers saw without and with pacing, for each value of an axis."""
-    rows = []
-    for value in axis(study, plan, column):
-        cases = [paced(plan, pacing, **{column: value}) for pacing in OFF_AND_LEVELS]
-        fair = both(study, cases, JAIN, 3) if compete(study.viewers(cases[0])) else "one viewer"
-        seen = [both(study, cases, "switches", 1), fair, both(study, cases, QOE, 2), both(study, cases, "stalls", 2)]
-        rows += [[label.format(value), *seen]]
-    return (name, *PAIR), rows
+def pair(study: Study, cases: Sequence[Case]) -> list[str]:
+    """What viewers saw without and with pacing."""
+    fair = both(study, cases, JAIN, 3) if compete(study.viewers(cases[0])) else "one viewer"
+    return [both(study, cases, "switches", 1), fair, both(study, cases, QOE, 2), both(study, cases, "stalls", 2)]
+
+
+def pairs(study: Study, plan: str, column: str, label: str = "{}") -> Filled:
+    """A row for each value of an axis."""
+    rows = [
+        [label.format(value), *pair(study, [paced(plan, pacing, **{column: value}) for pacing in OFF_AND_LEVELS])]
+        for value in study.axis(plan, column)
+    ]
+    return (column, *PAIR), rows
 
 
 @table("others", "Other networks", texts=1, plans=("others",))
 def others(study: Study) -> Filled:
     """Without and with `levels`."""
-    return pairs(study, "others", "scenario", "scenario", "`{}`")
+    return pairs(study, "others", "scenario", "`{}`")
 
 
 @table("each", "The bitrate of each viewer", texts=2, plans=("others",))
@@ -231,7 +237,7 @@ def each_viewer(study: Study) -> Filled:
         for pacing in OFF_AND_LEVELS:
             found: dict[int, list[float]] = defaultdict(list)
             for row in study.viewers(paced("others", pacing, scenario=scenario)):
-                found[row["session"]].append(row[BITRATE] / UNITS[BITRATE])
+                found[row["session"]].append(metric(BITRATE).value(row))
             rows.append([f"`{scenario}`", f"`{pacing}`", *(formats.interval(found[at]) for at in sorted(found))])
     return ("scenario", "pacing", *(f"viewer {at}, Mb/s" for at in range(1, 5))), rows
 
@@ -240,19 +246,20 @@ def each_viewer(study: Study) -> Filled:
 def dilemma(study: Study) -> Filled:
     """What is left for the others, by arithmetic, if the viewer with WiFi alone loses nothing, or all are equal."""
     of = paced("others", "off", scenario="viewers/unlike")
-    bitrates = [row[BITRATE] / UNITS[BITRATE] for row in study.viewers(of) if row["session"] == WIFI_ALONE]
+    bitrates = [metric(BITRATE).value(row) for row in study.viewers(of) if row["session"] == WIFI_ALONE]
     alone = statistics.fmean(bitrates)
     # Its part of what arrives so that three others, equal among themselves, give Jain's index.
-    spread = 4 * ARRIVES**2 - 16 * ARRIVES**2 * (1 - 0.75 / EQUAL)
+    discriminant = 4 * ARRIVES**2 - 16 * ARRIVES**2 * (1 - 0.75 / EQUAL)
     kept = {
         f"at most {100 * LOSS:.0f} % less for that viewer": (1 - LOSS) * alone,
-        f"Jain's index of at least {EQUAL}": (2 * ARRIVES + math.sqrt(spread)) / 8,
+        f"Jain's index of at least {EQUAL}": (2 * ARRIVES + math.sqrt(discriminant)) / 8,
     }
     rows = []
     for name, own in kept.items():
         other = (ARRIVES - own) / 3
-        jain = ARRIVES**2 / (4 * (own**2 + 3 * other**2))
-        rows.append([name, f"{own:.2f}", f"{100 * (1 - own / alone):.0f} %", f"{other:.2f}", f"{jain:.3f}"])
+        rows.append(
+            [name, f"{own:.2f}", f"{100 * (1 - own / alone):.0f} %", f"{other:.2f}", f"{jain([own, *[other] * 3]):.3f}"]
+        )
     head = ("demanded", "WiFi alone, Mb/s", "its loss", "each of the others, Mb/s", "Jain")
     return head, rows
 
@@ -260,13 +267,13 @@ def dilemma(study: Study) -> Filled:
 @table("players", "Other players", texts=1, plans=("players",))
 def players(study: Study) -> Filled:
     """Without and with `levels`."""
-    return pairs(study, "players", "player", "player")
+    return pairs(study, "players", "player")
 
 
 @table("crowd", "Many viewers", texts=1, plans=("crowd",))
 def many(study: Study) -> Filled:
     """Without and with `levels`."""
-    return pairs(study, "crowd", "viewers", "viewers")
+    return pairs(study, "crowd", "viewers")
 
 
 # --- A metered path --------------------------------------------------------------------------------------------------
@@ -281,7 +288,7 @@ def metered_case(name: str) -> Case:
 def metered(study: Study) -> Filled:
     """Each sender."""
     rows = []
-    for name in axis(study, "metered", "variant"):
+    for name in study.axis("metered", "variant"):
         of = metered_case(name)
         sessions = study.viewers(of)
         share = sum(row["metered_bytes"] for row in sessions) / sum(row["bytes"] for row in sessions)
