@@ -31,7 +31,7 @@ impl Connection {
     pub(super) fn note_period(&mut self, now: Instant) {
         if self.config.transport.failover == Failover::Upstream {
             let active = self.subflows.iter().filter(|s| s.is_established() && s.silent_periods == 0);
-            let timers = active.filter_map(|s| s.sender.timer_at());
+            let timers = active.filter_map(|s| s.sender.deadline());
             self.progress.period = timers.map(|at| at.since(now)).max().unwrap_or_default();
         }
     }

@@ -77,11 +77,15 @@ pub(crate) struct Reduction {
     pub to: Packets,
 }
 
-/// The purpose of the retransmission timer.
+/// The purpose of a subflow's timer, of which there is one at a time (Linux's `icsk_pending`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimerKind {
+    /// Everything in flight counts as lost (RFC 6298).
     Timeout,
+    /// The tail may be lost (RFC 8985 section 7).
     Probe,
+    /// Packets that others overtook will be lost (RFC 8985 section 6.2 step 5).
+    Reordering,
 }
 
 /// See the module's description.
@@ -246,7 +250,7 @@ impl Sender {
     /// Whether an acknowledgment of everything before `acked`, without SACK, finds nothing to do but
     /// [`Sender::update_pace`]: it acknowledges nothing new, nothing is in flight, and no repair waits for an answer.
     pub fn is_quiet(&self, acked: u64) -> bool {
-        acked <= self.acked && self.phase == Phase::Open && self.board.is_empty() && self.awaits_nothing()
+        acked <= self.acked && self.phase == Phase::Open && self.board.is_empty() && self.doubts_nothing()
     }
 
     /// An acknowledgment that [finds nothing to do](Sender::is_quiet).
@@ -335,7 +339,7 @@ impl Sender {
         if self.size.watches() {
             self.learn_sizes(now, self.acked, &delivery, &mut outcome);
         }
-        self.repair(now, ack, advanced, &delivery, siblings, &mut outcome);
+        let awaits_reordered = self.repair(now, ack, advanced, &delivery, siblings, &mut outcome);
 
         let (packets, bytes, marked) = (delivery.packets, delivery.payload, self.board.marked());
         let rate = self.rate.on_delivered(now, packets, bytes, delivery.newest, self.rtt.min(), marked);
@@ -349,7 +353,7 @@ impl Sender {
         if self.rtt.has_sample() {
             self.update_pace();
         }
-        if advanced || self.front_outlived(&delivery) {
+        if !awaits_reordered && (advanced || self.front_outlived(&delivery)) {
             self.arm_timer(now);
         }
         outcome
@@ -474,8 +478,8 @@ impl Sender {
             self.size.note_sent(start, self.next);
         }
         self.after_transmission(now, len);
-        if !self.arm_probe(now, false) && idle {
-            self.arm_timeout(now);
+        if !self.arm_probe(now, false) && (idle || self.runs(TimerKind::Probe)) {
+            self.restore_timeout(now);
         }
         start
     }
@@ -492,8 +496,8 @@ impl Sender {
             undo.on_retransmitted(now);
         }
         self.after_transmission(now, len);
-        // The timeout is that of the first packet.
-        if repairs && position == self.board.first_position() {
+        // The timeout is that of the first packet. It is set when the reordering timer has fired, if that runs.
+        if repairs && position == self.board.first_position() && !self.runs(TimerKind::Reordering) {
             self.arm_timeout(now);
         }
     }
@@ -606,15 +610,8 @@ impl Sender {
         self.timeouts
     }
 
-    /// When the timeout or the probe is due; `None` if no timer runs.
-    pub fn timer_at(&self) -> Option<Instant> {
-        self.timer.map(|(_, at)| at)
-    }
-
     /// When to call [`Sender::on_timer`]; `None` if no timer runs.
     pub fn deadline(&self) -> Option<Instant> {
-        let timer = self.timer.map_or(Instant::FAR_FUTURE, |(_, at)| at);
-        let first = timer.min(self.rack.deadline().unwrap_or(Instant::FAR_FUTURE));
-        (first != Instant::FAR_FUTURE).then_some(first)
+        self.timer.map(|(_, at)| at)
     }
 }

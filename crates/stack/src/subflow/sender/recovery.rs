@@ -36,7 +36,6 @@ pub(crate) struct Rack {
     persistence: u32,
     duplicate_seen: bool,
     adapted_at: u64,
-    deadline: Option<Instant>,
 }
 
 impl Default for Rack {
@@ -51,7 +50,6 @@ impl Default for Rack {
             persistence: 0,
             duplicate_seen: false,
             adapted_at: 0,
-            deadline: None,
         }
     }
 }
@@ -68,7 +66,6 @@ impl Rack {
         self.advanced = true;
         self.rtt = now.since(last.sent_at);
         (self.sent_at, self.end) = (last.sent_at, last.end);
-        self.deadline = None;
     }
 
     /// Updates with the delivery of an acknowledgment.
@@ -100,17 +97,8 @@ impl Rack {
         }
     }
 
-    /// The reordering timer waits for nothing any more.
-    pub fn forget_deadline(&mut self) {
-        self.deadline = None;
-    }
-
     pub fn reordering_seen(&self) -> bool {
         self.reordering_seen
-    }
-
-    pub fn deadline(&self) -> Option<Instant> {
-        self.deadline
     }
 
     fn reordering_window(&self, recovering: bool, sacked: u32, min_rtt: Duration, srtt: Duration) -> Duration {
@@ -193,11 +181,6 @@ impl TailProbe {
 }
 
 impl Sender {
-    /// No probe and no retransmission waits for an answer, and no packet for the reordering timer.
-    pub(super) fn awaits_nothing(&self) -> bool {
-        self.doubts_nothing() && self.rack.deadline.is_none()
-    }
-
     /// No probe waits for an answer, and no reduction to be undone.
     pub(super) fn doubts_nothing(&self) -> bool {
         self.probe.high_mark.is_none() && !self.undo.is_some_and(|undo| undo.all_needless())
@@ -220,7 +203,7 @@ impl Sender {
         if of_probe { Duplicate::OfProbe } else { Duplicate::Other }
     }
 
-    /// The state machine of recovery (Linux's `tcp_fastretrans_alert`).
+    /// The state machine of recovery (Linux's `tcp_fastretrans_alert`). Returns whether the reordering timer waits for packets now.
     pub(super) fn repair(
         &mut self,
         now: Instant,
@@ -229,7 +212,7 @@ impl Sender {
         delivery: &Delivery,
         siblings: Siblings<'_>,
         outcome: &mut AckOutcome,
-    ) {
+    ) -> bool {
         let complete = self.acked >= self.high_mark;
         match self.phase {
             Phase::Recovery if complete => self.end_recovery(now, ack.echo, outcome),
@@ -247,7 +230,10 @@ impl Sender {
             self.undo_reduction(now, outcome);
         }
         let retransmissions = self.board.retransmitted();
-        self.detect_losses(now);
+        let undecided_until = self.detect_losses(now);
+        if let Some(at) = undecided_until {
+            self.timer = Some((TimerKind::Reordering, at));
+        }
         let lost_again = self.board.retransmitted() < retransmissions;
         match self.phase {
             Phase::Open | Phase::Disorder if self.board.lost() > 0 => self.enter_recovery(now, siblings, outcome),
@@ -260,13 +246,13 @@ impl Sender {
             Phase::Loss if lost_again => self.enter_recovery(now, siblings, outcome),
             Phase::Loss | Phase::Recovery => {}
         }
+        undecided_until.is_some()
     }
 
-    /// Marks packets that RACK considers lost and arms the reordering timer for undecided ones.
-    fn detect_losses(&mut self, now: Instant) {
-        self.rack.deadline = None;
+    /// Marks packets that RACK considers lost. Returns when the undecided ones will be, if there are any.
+    fn detect_losses(&mut self, now: Instant) -> Option<Instant> {
         if !self.rack.advanced {
-            return;
+            return None;
         }
         let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
         let window = self.rack.reordering_window(recovering, self.board.sacked(), self.rtt.min(), self.rtt.srtt());
@@ -278,8 +264,7 @@ impl Sender {
             if record.sent_at + lost_after > now {
                 // Those behind it were sent until `rack.sent_at`: one timer for all of them (RFC 8985 section 6.2 step
                 // 5).
-                self.rack.deadline = Some(self.rack.sent_at + lost_after + TIMER_ALLOWANCE);
-                break;
+                return Some(self.rack.sent_at + lost_after + TIMER_ALLOWANCE);
             }
             if self.is_try(record.start) {
                 self.fail_try(now, None);
@@ -289,6 +274,7 @@ impl Sender {
                 self.board.mark_lost(position);
             }
         }
+        None
     }
 
     fn enter_recovery(&mut self, now: Instant, siblings: Siblings<'_>, outcome: &mut AckOutcome) {
@@ -439,23 +425,14 @@ impl Sender {
         }
     }
 
-    /// The reordering timer, the probe timer or the retransmission timer is due. Returns the cut of a timeout.
+    /// The timer is due. Returns the cut of a timeout.
     pub fn on_timer(&mut self, now: Instant, siblings: Siblings<'_>) -> (TimerOutcome, AckOutcome) {
         let mut outcome = AckOutcome::default();
-        if self.rack.deadline.is_some_and(|at| at <= now) {
-            let marked = self.board.marked();
-            self.detect_losses(now);
-            let lost = (self.board.marked() - marked) as u32;
-            if lost > 0 && self.phase != Phase::Recovery {
-                self.enter_recovery(now, siblings, &mut outcome);
-                // The timer replaces the acknowledgment that would have shown the loss.
-                if !self.control.governs_itself() {
-                    self.reduce_proportionally(1, lost, false);
-                }
-            }
-            return (TimerOutcome::None, outcome);
-        }
         match self.timer {
+            Some((TimerKind::Reordering, at)) if at <= now => {
+                self.on_reordering_timer(now, siblings, &mut outcome);
+                (TimerOutcome::None, outcome)
+            }
             Some((TimerKind::Probe, at)) if at <= now => {
                 if !self.release_withheld(now) {
                     self.send_probe();
@@ -472,6 +449,22 @@ impl Sender {
                 (TimerOutcome::Timeout(timeout), outcome)
             }
             _ => (TimerOutcome::None, outcome),
+        }
+    }
+
+    fn on_reordering_timer(&mut self, now: Instant, siblings: Siblings<'_>, outcome: &mut AckOutcome) {
+        let marked = self.board.marked();
+        self.detect_losses(now);
+        let lost = (self.board.marked() - marked) as u32;
+        if lost > 0 && self.phase != Phase::Recovery {
+            self.enter_recovery(now, siblings, outcome);
+            // The timer replaces the acknowledgment that would have shown the loss.
+            if !self.control.governs_itself() {
+                self.reduce_proportionally(1, lost, false);
+            }
+        }
+        if self.runs(TimerKind::Reordering) {
+            self.restore_timeout(now);
         }
     }
 
@@ -499,7 +492,6 @@ impl Sender {
         self.phase = Phase::Loss;
         self.high_mark = self.next;
         self.probe = TailProbe::default();
-        self.rack.deadline = None;
         self.abandon_try(now);
         // Packets sent so recently that RACK would not mark them lost may well be in flight.
         let lost_after = if self.rack.advanced { self.rack.rtt } else { Duration::ZERO };
@@ -526,7 +518,23 @@ impl Sender {
         if self.board.is_empty() {
             self.timer = None;
         } else if !self.arm_probe(now, true) {
-            self.arm_timeout(now);
+            self.restore_timeout(now);
+        }
+    }
+
+    /// Whether the timer runs for this purpose.
+    pub(super) fn runs(&self, kind: TimerKind) -> bool {
+        self.timer.is_some_and(|(purpose, _)| purpose == kind)
+    }
+
+    /// Sets the timeout. In place of another purpose of the timer, it counts from the first packet's last transmission: the packet has
+    /// waited meanwhile (Linux's `tcp_rearm_rto`). Not inlined, because most acknowledgments set a probe.
+    #[inline(never)]
+    pub(super) fn restore_timeout(&mut self, now: Instant) {
+        let first = self.board.front().filter(|_| self.timer.is_some() && !self.runs(TimerKind::Timeout));
+        match first {
+            Some(first) => self.timer = Some((TimerKind::Timeout, now.max(first.sent_at + self.rtt.rto()))),
+            None => self.arm_timeout(now),
         }
     }
 

@@ -340,7 +340,6 @@ impl Sender {
         self.undo = None;
         self.doubt_timeout = false;
         self.probe = TailProbe::default();
-        self.rack.forget_deadline();
         self.arm_timeout(now);
     }
 

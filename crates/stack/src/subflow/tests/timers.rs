@@ -86,6 +86,8 @@ fn the_echo_of_a_selective_acknowledgment_measures_nothing() {
         bed.sack(0, &[(1, end)]);
     }
     assert_eq!(bed.repairs(), [0]);
+    // The first of these blocks set the reordering timer.
+    bed.fire_at(1000 + RTT + RTT / 4 + 2);
     // The receiver echoes what it got last in order, long ago; here only the retransmitted packet is new.
     bed.fire_at(1000 + RTT + RTO);
     bed.repairs();
@@ -122,7 +124,7 @@ fn after_reordering_was_seen_three_packets_ahead_prove_nothing() {
 }
 
 #[test]
-fn acknowledgments_of_later_packets_do_not_put_the_timeout_off() {
+fn the_reordering_timer_takes_the_place_of_the_timeout() {
     let mut bed = Bed::new(10);
     bed.set_window(30, 10);
     bed.send(10).wait_until(1000 + RTT);
@@ -132,14 +134,17 @@ fn acknowledgments_of_later_packets_do_not_put_the_timeout_off() {
     bed.sack(2, &[(3, 10)]);
     bed.fire_at(1000 + RTT + RTT / 4 + 2);
     assert_eq!(bed.repairs(), [2]);
-    let timeout = |bed: &Bed| bed.subflow.sender.timer;
-    let from_the_retransmission = timeout(&bed);
+    assert_eq!(bed.deadline(), Some(1127 + RTO), "of the retransmission");
     bed.wait_until(1128).send(3).wait_until(1128 + RTT);
+    let fires_at = 1128 + RTT + RTT / 4 + 2;
     for end in 11..=13 {
         bed.sack(2, &[(3, end)]);
-        assert_eq!(timeout(&bed), from_the_retransmission, "these were sent after the retransmission");
+        assert_eq!(bed.deadline(), Some(fires_at), "these were sent after the retransmission");
     }
-    assert_eq!(bed.deadline(), Some(1128 + RTT + RTT / 4 + 2), "the reordering timer");
+    bed.fire_at(fires_at);
+    assert_eq!(bed.deadline(), Some(1127 + RTO), "the timeout is the retransmission's again");
+    assert_eq!(bed.repairs(), [2], "which is lost as well");
+    assert_eq!(bed.deadline(), Some(fires_at + RTO));
 }
 
 #[test]
