@@ -164,6 +164,7 @@ fn config(kind: Kind) -> Config {
     config.transport.scheduler = Choice::of(schedulers[usize::from(kind.scheduler) % schedulers.len()].name);
     config.transport.commit = if kind.into_buffer { Commit::IntoBuffer } else { Commit::AtWindow };
     config.transport.failover = if kind.upstream { Failover::Upstream } else { Failover::Legacy };
+    config.transport.subflow_windows = kind.upstream;
     config.transport.wide_data_seq = kind.wide;
     config
 }

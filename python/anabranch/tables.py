@@ -443,6 +443,12 @@ class Transport(TypedDict):
     `upstream` (an idle subflow retransmits the first unacknowledged data, and everything is retransmitted
     once the subflow is stale, as upstream Linux does).
     """
+    subflow_windows: NotRequired[bool]
+    """Take windows as upstream Linux does: to a data acknowledgment, a sender adds the window of the subflow,
+    which TCP's rule keeps where a later acknowledgment of the same bytes has a smaller one, and so it sends
+    beyond what was advertised. A receiver acknowledges such data on the subflow, and drops what is ahead of a
+    hole in the stream.
+    """
     opportunistic_retransmission: NotRequired[bool]
     """When the shared receive window is full, retransmit the first unacknowledged data on a faster subflow."""
     penalisation: NotRequired[bool]
@@ -482,7 +488,8 @@ class Transport(TypedDict):
     kernel: NotRequired[Literal["legacy", "upstream"]]
     """The kernel whose behaviour the other keys default to: `legacy` (the patched kernels of the papers: the
     defaults below) or `upstream` (today's Linux: `scheduler = "linux"`, `commit = "into-buffer"`, `failover =
-    "upstream"`, `opportunistic_retransmission = false`, `penalisation = false`, `wide_data_seq = true`).
+    "upstream"`, `subflow_windows = true`, `opportunistic_retransmission = false`, `penalisation = false`,
+    `wide_data_seq = true`).
     """
 
 

@@ -12,10 +12,11 @@ use anabranch_units::{keys_of, text};
 
 /// Where upstream Linux differs from the defaults, which are legacy Multipath TCP's: keys and values as a scenario would
 /// write them. It never had a remedy for a window that one subflow blocks.
-const UPSTREAM: [(&str, &str); 6] = [
+const UPSTREAM: [(&str, &str); 7] = [
     ("scheduler", "\"linux\""),
     ("commit", "\"into-buffer\""),
     ("failover", "\"upstream\""),
+    ("subflow_windows", "true"),
     ("opportunistic_retransmission", "false"),
     ("penalisation", "false"),
     ("wide_data_seq", "true"),

@@ -58,7 +58,7 @@ pub(super) const SHORT_KEYS: [ShortKey; 3] = [
         key: "kernel",
         meaning: "The kernel whose behaviour the other keys default to: `legacy` (the patched kernels of the papers: the defaults \
             below) or `upstream` (today's Linux: `scheduler = \"linux\"`, `commit = \"into-buffer\"`, `failover = \"upstream\"`, \
-            `opportunistic_retransmission = false`, `penalisation = false`, `wide_data_seq = true`).",
+            `subflow_windows = true`, `opportunistic_retransmission = false`, `penalisation = false`, `wide_data_seq = true`).",
     },
     ShortKey {
         table: "Link",

@@ -307,7 +307,7 @@ fn the_kernel_says_what_is_meant_where_nothing_else_is_said() {
     let upstream = with(&[("transport.kernel", "upstream")]);
     let t = &upstream.transport;
     assert_eq!((t.scheduler.name.as_str(), t.commit, t.failover), ("linux", Commit::IntoBuffer, Failover::Upstream));
-    assert!(!t.opportunistic_retransmission && !t.penalisation && t.wide_data_seq);
+    assert!(t.subflow_windows && !t.opportunistic_retransmission && !t.penalisation && t.wide_data_seq);
     assert_eq!(t.congestion_control.name, "newreno", "what the scenario says holds");
     let mixed =
         with(&[("transport.kernel", "upstream"), ("transport.scheduler", "blest"), ("transport.penalisation", "true")]);

@@ -116,8 +116,8 @@ fn scenario_of(case: u64) -> String {
     let _ = writeln!(text, "scheduler = \"{scheduler}\"\ncongestion_control = \"{control}\"");
     let _ = writeln!(text, "commit = \"{}\"", ["at-window", "into-buffer"].choose(rng).unwrap());
     let _ = writeln!(text, "failover = \"{}\"", ["legacy", "upstream"].choose(rng).unwrap());
-    for key in ["opportunistic_retransmission", "penalisation", "pacing", "idle_restart", "timestamps", "wide_data_seq"]
-    {
+    let switches = ["subflow_windows", "opportunistic_retransmission", "penalisation", "pacing", "idle_restart"];
+    for key in switches.into_iter().chain(["timestamps", "wide_data_seq"]) {
         let _ = writeln!(text, "{key} = {}", rng.random_bool(0.5));
     }
     let _ = writeln!(text, "writer = \"{}\"", ["when-writable", "at-once"].choose(rng).unwrap());

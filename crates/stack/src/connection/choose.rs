@@ -176,7 +176,9 @@ impl Connection {
 
     /// Data that was queued on a subflow.
     fn choose_queued(&mut self, now: Instant) -> Option<NextSegment> {
-        for at in self.subflows.activity().queued.iter() {
+        let mut queued = self.subflows.activity().queued;
+        while let Some(at) = self.next_queue(queued) {
+            queued.remove(at);
             if self.waits.filling == Some(self.subflows[at].id) || !self.may_send_now(now, at) {
                 continue;
             }
@@ -196,6 +198,13 @@ impl Connection {
             }
         }
         None
+    }
+
+    /// The subflow whose queue comes next. A cap leaves all of them less than they could carry together: what the peer needs first leaves
+    /// first, or the queue that comes last would hold up the stream.
+    fn next_queue(&self, queued: SubflowSet) -> Option<usize> {
+        let needed = |at: &usize| self.subflows[*at].queue.front().map(|chunk| chunk.stream_offset);
+        if self.pace_cap.rate().is_some() { queued.iter().min_by_key(needed) } else { queued.iter().next() }
     }
 
     /// Removes what was acknowledged meanwhile, through another subflow, from the front of the queue: it need not be sent
@@ -406,7 +415,8 @@ impl Connection {
             return space == 0;
         }
         // The window of plain TCP may shrink to less than a segment.
-        if !under_way && (self.mode() != Mode::Plain || !self.outgoing.avoids_silly_window(space)) {
+        let largest = self.subflows.first().map_or(0, |subflow| subflow.peer_window.largest());
+        if !under_way && (self.mode() != Mode::Plain || !self.outgoing.avoids_silly_window(space, largest)) {
             return false;
         }
         // Mostly the first subflow's segment fits.

@@ -81,8 +81,9 @@ impl Incoming {
         }
     }
 
-    /// Accepts bytes of a subflow in the order in which it has them. Bytes beyond the advertised window are refused. `held`
-    /// is what subflows hold beyond their own holes.
+    /// Accepts bytes of a subflow in the order in which it has them. A piece that ends beyond the advertised window is accepted only as
+    /// the next of the stream, and while the application reads (Linux's `mptcp_data_queue_ofo`). `held` is what subflows hold beyond
+    /// their own holes.
     pub fn on_bytes(
         &mut self,
         now: Instant,
@@ -92,10 +93,15 @@ impl Incoming {
         log: &mut Log<TransportEvent>,
     ) {
         let start = piece.note.stream_offset;
-        let limit = self.end.unwrap_or(self.edge).min(self.edge);
-        let end = start.saturating_add(piece.end - piece.start).min(limit);
+        let end = start.saturating_add(piece.end - piece.start).min(self.end.unwrap_or(u64::MAX));
         if end <= self.next || start >= end {
             return;
+        }
+        if end > self.edge {
+            if start > self.next || self.readable() >= self.memory.payload() {
+                return;
+            }
+            self.edge = end;
         }
         let note = Arrived { at: piece.note.at, in_order_at: now, subflow };
         if start <= self.next && end <= self.ahead.start() {
@@ -213,7 +219,7 @@ impl Incoming {
 
     /// Whether no packet waits to be read or for a hole to be filled, as at an end that mostly sends.
     #[inline]
-    fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.readable_memory + self.ahead.memory() == 0
     }
 
@@ -258,6 +264,12 @@ impl Incoming {
     /// One past the last byte that was ever advertised.
     pub fn edge(&self) -> u64 {
         self.edge
+    }
+
+    /// One past the last byte that a sender may send which adds an older window to a data acknowledgment: no window is larger than the
+    /// empty buffer.
+    pub fn reach(&self) -> u64 {
+        self.edge.max(self.next + round_up(self.memory.payload(), self.scale))
     }
 
     /// The window to advertise on a subflow, in units of `1 << scale`; records it. What is free is rounded up as in Linux
@@ -378,6 +390,25 @@ mod tests {
         take(&mut incoming, 5..6);
         incoming.advertise(own(70_000), 7);
         assert_eq!(incoming.edge(), 142_080 + 5 * FULL);
+    }
+
+    #[test]
+    fn beyond_the_advertised_window_only_what_comes_next_is_accepted() {
+        let mut incoming = fixed(HUNDRED);
+        let mut arrive = |packets: std::ops::Range<u64>| {
+            take(&mut incoming, packets);
+            (incoming.next() / FULL, incoming.edge() / FULL, incoming.held_ahead())
+        };
+        assert_eq!(arrive(0..99), (99, 100, 0));
+        assert_eq!(arrive(100..101), (99, 100, 0), "there is a hole before it");
+        assert_eq!(arrive(99..102), (102, 102, 0), "these are the next");
+        // The application does not read any more.
+        for packet in 102..300 {
+            let note = Arrival { at: Instant::ZERO, stream_offset: packet * FULL };
+            let piece = Piece { start: packet * FULL, end: (packet + 1) * FULL, note };
+            incoming.on_bytes(Instant::ZERO, piece, SubflowId(0), 0, &mut Log::default());
+        }
+        assert_eq!(incoming.readable(), incoming.room().next_multiple_of(FULL));
     }
 
     #[test]

@@ -358,7 +358,7 @@ impl Connection {
 
     /// The application has read what was readable, or a part of it.
     fn acknowledge_read(&mut self) {
-        let drained = self.incoming.readable() == 0;
+        let drained = self.incoming.is_empty();
         for at in self.subflows.may_owe().iter() {
             if self.subflows[at].receiver.acknowledges_when_read(drained) {
                 self.acknowledge_first(at);

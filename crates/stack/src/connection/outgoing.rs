@@ -15,17 +15,6 @@ const FRAGMENT: u64 = 32_768 - 40;
 /// before the next write begins.
 const WRITE: u64 = 65_536;
 
-/// Which segment of a plain TCP set the window last, and what follows from its history.
-#[derive(Clone, Copy, Debug, Default)]
-struct PlainWindow {
-    /// The peer's offset of that segment (RFC 9293's SND.WL1).
-    seq: u64,
-    /// The largest window so far (MAX.SND.WND).
-    largest: u64,
-    /// A window of less than a segment is used from this byte on although it is small.
-    overridden_at: Option<u64>,
-}
-
 /// Offsets count bytes of this end's stream from zero.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
@@ -41,7 +30,8 @@ pub(crate) struct Outgoing {
     pub end_acked: bool,
     /// One past the last byte that the peer allows.
     window_end: u64,
-    plain_window: PlainWindow,
+    /// A window of plain TCP that is small is used from this byte on all the same.
+    overridden_at: Option<u64>,
     reinjections: VecDeque<Reinjection>,
     /// The most bytes that may be written and not acknowledged.
     send_buffer: u64,
@@ -238,30 +228,21 @@ impl Outgoing {
         self.window_end = self.window_end.max(end);
     }
 
-    /// A window of plain TCP, from a segment at the peer's offset `seq` that acknowledges everything before `acked`; to be called
-    /// before that is processed. Unlike that of Multipath TCP it may shrink (RFC 9293 section 3.8.6, MUST-34). The
-    /// segment counts if it is newer than the one before. Of two equal ones that are not in order the larger window
-    /// counts, or a closed one (Linux's `tcp_may_update_window`).
-    pub fn on_plain_window(&mut self, seq: u64, acked: u64, window: u64) {
-        let known = self.window_end.saturating_sub(self.unacked);
-        let newer = acked > self.unacked || seq > self.plain_window.seq;
-        let same = seq == self.plain_window.seq && (window > known || window == 0);
-        if acked >= self.unacked && (newer || same) {
-            self.plain_window.seq = seq;
-            self.plain_window.largest = self.plain_window.largest.max(window);
-            self.window_end = acked + window;
-        }
+    /// A window of plain TCP counts from here on, from the byte `acked`. Unlike that of Multipath TCP it may shrink (RFC 9293 section
+    /// 3.8.6, MUST-34).
+    pub fn on_plain_window(&mut self, acked: u64, window: u64) {
+        self.window_end = acked + window;
     }
 
-    /// Whether plain TCP holds back the last bytes of a window although nothing is in flight: `space` is less than half of the largest
-    /// window so far (sender-side silly-window avoidance, RFC 9293 section 3.8.6.2.1, with Fs = 1/2).
-    pub fn avoids_silly_window(&self, space: u64) -> bool {
-        2 * space < self.plain_window.largest && self.plain_window.overridden_at != Some(self.next)
+    /// Whether plain TCP holds back the last bytes of a window although nothing is in flight: `space` is less than half of the
+    /// `largest` window so far (sender-side silly-window avoidance, RFC 9293 section 3.8.6.2.1, with Fs = 1/2).
+    pub fn avoids_silly_window(&self, space: u64, largest: u64) -> bool {
+        2 * space < largest && self.overridden_at != Some(self.next)
     }
 
     /// A small window has not opened for a timeout: the next segment uses what there is (that section's override).
     pub fn override_silly_window(&mut self) {
-        self.plain_window.overridden_at = Some(self.next);
+        self.overridden_at = Some(self.next);
     }
 
     /// Bytes of a failed subflow: those not acknowledged must be sent again.

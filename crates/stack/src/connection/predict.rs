@@ -65,7 +65,8 @@ impl Connection {
         let maps_payload = u32::from(mapping.len) == segment.payload_len && mapping.subflow_offset == start as u32;
         let stream_offset = self.peer_offset(mapping.dsn);
         let len = u64::from(segment.payload_len);
-        if !maps_payload || !subflow.mappings_are_used() || self.beyond_advertised(stream_offset, len) {
+        let allowed = stream_offset.saturating_add(len) <= self.incoming.edge();
+        if !maps_payload || !subflow.mappings_are_used() || !allowed {
             return None;
         }
         Some(Predicted { acked, mapping: Some(KnownMapping { start, end: start + len, stream_offset }) })

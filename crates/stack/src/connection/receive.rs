@@ -311,15 +311,23 @@ impl Connection {
 
     /// Without MPTCP the window counts from the subflow's acknowledgment. That of data may count one number for the FIN.
     fn take_plain_window(&mut self, at: usize, acked: u64, segment: &Segment) {
-        let subflow = &self.subflows[at];
-        let seq = segment.seq.expand(subflow.peer_isn, subflow.receiver.next());
-        let acked = acked.saturating_sub(1).min(self.outgoing.next);
-        self.outgoing.on_plain_window(seq, acked, self.window_of(at, segment));
+        if self.update_window(at, acked, segment) {
+            let acked = acked.saturating_sub(1).min(self.outgoing.next);
+            self.outgoing.on_plain_window(acked, self.subflows[at].peer_window.bytes());
+        }
     }
 
+    /// The window of a segment that acknowledges the subflow's bytes before the offset `acked`, by TCP's rule. Returns whether it counts.
+    fn update_window(&mut self, at: usize, acked: u64, segment: &Segment) -> bool {
+        let window = self.window_of(at, segment);
+        let subflow = &self.subflows[at];
+        let seq = segment.seq.expand(subflow.peer_isn, subflow.receiver.next());
+        self.subflows.peer_window(at).update(seq, acked, window)
+    }
+
+    /// The window of a segment that is no SYN, whose window is not scaled (RFC 7323 section 2.2).
     fn window_of(&self, at: usize, segment: &Segment) -> u64 {
-        let scale = if segment.flags.contains(Flags::SYN) { 0 } else { self.subflows[at].peer().window_scale };
-        u64::from(segment.window) << scale
+        u64::from(segment.window) << self.subflows[at].peer().window_scale
     }
 
     /// Processes DATA_ACK and the shared window, which counts from it.
@@ -338,7 +346,13 @@ impl Connection {
         if self.outgoing.on_ack(offset) {
             self.on_progress(now);
         }
-        let window = self.window_of(at, segment);
+        let window = if self.config.transport.subflow_windows {
+            let acked = segment.ack.expand(self.subflows[at].isn, self.subflows[at].sender.acked());
+            self.update_window(at, acked, segment);
+            self.subflows[at].peer_window.bytes()
+        } else {
+            self.window_of(at, segment)
+        };
         self.outgoing.on_window(offset.min(self.outgoing.next) + window);
     }
 
@@ -392,8 +406,10 @@ impl Connection {
             }
         };
         let end = end.min(start + mapped);
-        // Bytes beyond the advertised window are not acknowledged: the peer has to send them again.
-        if self.beyond_advertised(stream_offset, end - start) {
+        // Bytes beyond the window are not acknowledged: the peer has to send them again.
+        let lasting = self.config.transport.subflow_windows && self.mode() == Mode::Multipath;
+        let limit = if lasting { self.incoming.reach() } else { self.incoming.edge() };
+        if stream_offset.saturating_add(end - start) > limit {
             self.subflows.change(at).receiver.acknowledge_now();
             return None;
         }
@@ -417,7 +433,7 @@ impl Connection {
     /// acknowledgments. Returns the sender's round trip.
     pub(super) fn note_arrival(&mut self, now: Instant, at: usize, segment: &Segment) -> Duration {
         let subflow = &self.subflows[at];
-        let rtt = subflow.sender.rtt().srtt();
+        let (rtt, variance) = (subflow.sender.rtt().srtt(), subflow.sender.rtt().variance_term());
         let segment_len = subflow.payload_room(TIMESTAMPS_LEN);
         let mode = self.mode();
         let receiver = self.subflows.receiver(at);
@@ -430,7 +446,7 @@ impl Connection {
         }
         let incoming = &self.incoming;
         let window = |own| incoming.window(own);
-        receiver.adapt_delay(now, segment.payload_len, rtt, window, widened);
+        receiver.adapt_delay(now, segment.payload_len, (rtt, variance), window, widened);
         receiver.note_push(segment.flags.contains(Flags::PSH), segment.payload_len);
         rtt
     }
@@ -450,10 +466,6 @@ impl Connection {
         if self.subflows[at].receiver.acknowledges_at_once() {
             self.waits.answers_on = Some(at);
         }
-    }
-
-    pub(super) fn beyond_advertised(&self, stream_offset: u64, len: u64) -> bool {
-        stream_offset.checked_add(len).is_none_or(|end| end > self.incoming.edge())
     }
 
     /// Where the payload that starts at the subflow's `start` belongs in the stream, and how many bytes from there are mapped.

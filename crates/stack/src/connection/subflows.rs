@@ -7,7 +7,7 @@
 use super::transport::mapping_len;
 use super::{Commit, Mode, Role};
 use crate::scheduler::SubflowSet;
-use crate::subflow::{KnownMapping, Opening, Receiver, Subflow, Withholding};
+use crate::subflow::{KnownMapping, Opening, PeerWindow, Receiver, Subflow, Withholding};
 use crate::view::{Packets, SubflowView};
 use anabranch_segment::TIMESTAMPS_LEN;
 use anabranch_units::Instant;
@@ -227,6 +227,12 @@ impl Subflows {
     #[inline]
     pub fn withholding(&mut self, at: usize) -> &mut Withholding {
         &mut self.subflows[at].sender.withholding
+    }
+
+    /// The window that the peer advertised on a subflow. No view shows it: the connection's is what counts.
+    #[inline]
+    pub fn peer_window(&mut self, at: usize) -> &mut PeerWindow {
+        &mut self.subflows[at].peer_window
     }
 
     /// Stores a mapping of the peer in place of those that are used. No view shows mappings.

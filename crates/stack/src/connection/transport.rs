@@ -110,6 +110,10 @@ pub struct Transport {
     /// idle subflow retransmits the first unacknowledged data, and everything is retransmitted once the subflow is stale, as
     /// upstream Linux does).
     pub failover: Failover,
+    /// Take windows as upstream Linux does: to a data acknowledgment, a sender adds the window of the subflow, which TCP's rule keeps
+    /// where a later acknowledgment of the same bytes has a smaller one, and so it sends beyond what was advertised. A receiver
+    /// acknowledges such data on the subflow, and drops what is ahead of a hole in the stream.
+    pub subflow_windows: bool,
     /// When the shared receive window is full, retransmit the first unacknowledged data on a faster subflow.
     pub opportunistic_retransmission: bool,
     /// In the same case, halve the congestion window of the slower subflow that blocks the receive window. Without
@@ -187,6 +191,7 @@ impl Default for Transport {
             commit: Commit::AtWindow,
             writer: Writer::WhenWritable,
             failover: Failover::Legacy,
+            subflow_windows: false,
             opportunistic_retransmission: true,
             penalisation: true,
             receive_buffer: ReceiveBuffer::default(),

@@ -24,6 +24,7 @@ fn transfer(first: u64, wide: bool, seed: u64, adapt: impl Fn(&mut Pair)) -> Pai
         1 => (Commit::IntoBuffer, Failover::Legacy),
         _ => (Commit::IntoBuffer, Failover::Upstream),
     };
+    ours.transport.subflow_windows = ours.transport.failover == Failover::Upstream;
     let mut net = Pair::new(ours.clone(), ours, vec![Path::symmetric(5, 10), Path::symmetric(3, 25)], seed);
     // Key, seed and first number; then for each join nonce, seed and number.
     let near = |before: u64| (1u64 << 32) - before;

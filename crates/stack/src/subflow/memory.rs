@@ -11,6 +11,8 @@ use crate::packet_memory::{DESCRIPTION, PAGES, packet_memory};
 
 /// The longest IPv4 packet, which bounds what segmentation offload takes at once (`GSO_LEGACY_MAX_SIZE - 1`).
 const LARGEST_PACKET: u32 = 65_535;
+/// A window of no more than this is not halved (`TCP_MSS_DEFAULT`).
+const SMALL_WINDOW: u64 = 536;
 /// The payload of two packets shares one record at least (`tcp_min_tso_segs`). At more than some 24 Mb/s a record of Linux's
 /// holds more; there the windows, and with them the buffers, are so large that the records do not matter.
 const PACKETS_PER_RECORD: u32 = 2;
@@ -36,10 +38,13 @@ impl SendMemory {
         self.limit
     }
 
-    /// The most payload of a record (`sk_gso_max_size`, `tcp_xmit_size_goal`): whole segments of `segment` bytes.
-    pub fn record(&self, segment: u32) -> u64 {
-        let segment = segment.clamp(1, LARGEST_PACKET - self.header_room);
-        u64::from((LARGEST_PACKET - self.header_room) / segment * segment)
+    /// The most payload of a record (`sk_gso_max_size`, `tcp_xmit_size_goal`): whole segments of `segment` bytes, in no more than half
+    /// of the `largest` window that the peer advertised (`tcp_bound_to_half_wnd`), if that is known.
+    pub fn record(&self, segment: u32, largest: u64) -> u64 {
+        let packet = u64::from(LARGEST_PACKET - self.header_room);
+        let most = if largest > SMALL_WINDOW { packet.min(largest / 2) } else { packet };
+        let segment = u64::from(segment).clamp(1, packet);
+        (most / segment).max(1) * segment
     }
 
     /// What `payload` takes while `packets` of it are in flight and the rest lies in this many `queued` records.
@@ -102,7 +107,14 @@ mod tests {
     #[test]
     fn a_full_burst_of_the_scheduler_takes_two_records() {
         let memory = SendMemory::new(256, MOST);
-        assert_eq!(memory.record(1_420), 45 * 1_420);
-        assert_eq!(65_428_u64.div_ceil(memory.record(1_420)), 2);
+        assert_eq!(memory.record(1_420, 0), 45 * 1_420);
+        assert_eq!(65_428_u64.div_ceil(memory.record(1_420, 200_000)), 2);
+    }
+
+    #[test]
+    fn a_record_takes_half_of_a_small_window() {
+        let memory = SendMemory::new(256, MOST);
+        assert_eq!(memory.record(1_420, 50_000), 17 * 1_420);
+        assert_eq!(memory.record(1_420, 2_000), 1_420);
     }
 }

@@ -2,6 +2,7 @@
 
 mod control_segments;
 mod memory;
+mod peer_window;
 mod rate;
 mod receiver;
 mod rtt;
@@ -13,6 +14,7 @@ mod tests;
 
 pub(crate) use control_segments::{Closing, ControlSegments};
 pub(crate) use memory::SendMemory;
+pub(crate) use peer_window::PeerWindow;
 pub(crate) use receiver::{Arrival, OwnWindow, Receiver, max_pieces};
 pub(crate) use rtt::timestamp;
 pub(crate) use scoreboard::{Record, Reinjection};
@@ -113,6 +115,8 @@ pub(crate) struct Subflow {
     pub isn: SeqNumber,
     pub peer_isn: SeqNumber,
     peer: Peer,
+    /// Where it matters: of plain TCP, and with `subflow_windows`.
+    pub peer_window: PeerWindow,
     /// Payload of the largest segment without options that the path and the peer allow, as far as is known.
     largest_payload: u32,
     pub sender: Sender,
@@ -193,6 +197,7 @@ impl Subflow {
             isn: origin.isn,
             peer_isn: SeqNumber(0),
             peer: Peer { mss: DEFAULT_MSS, ..Peer::default() },
+            peer_window: PeerWindow::default(),
             largest_payload: origin.path.mss().min(DEFAULT_MSS),
             sender: Sender::new(control, initial_window),
             receiver: Receiver::new(origin.receive_buffer),
@@ -404,7 +409,7 @@ impl Subflow {
     /// Queues bytes to send; returns how many of Linux's records they need in addition to those that are queued. `segment` is the
     /// payload of a full segment.
     pub fn give(&mut self, chunk: Chunk, segment: u32) -> u64 {
-        let record = self.memory.record(segment);
+        let record = self.memory.record(segment, self.peer_window.largest());
         if record != self.record {
             self.set_record(record);
         }

@@ -460,7 +460,7 @@ impl Receiver {
         &mut self,
         now: Instant,
         len: u32,
-        rtt: Duration,
+        (rtt, variance): (Duration, Duration),
         window: impl Fn(OwnWindow) -> u64,
         opens: bool,
     ) {
@@ -480,7 +480,7 @@ impl Receiver {
                     self.delay = self.delay / 2 + MIN_DELAY / 2;
                 } else if gap < self.delay {
                     self.delay = (self.delay / 2 + gap).min(MAX_DELAY);
-                } else if gap > rtt + MAX_DELAY {
+                } else if gap > rtt + variance {
                     self.quick_acks = quick(self.full_size);
                 }
             }

@@ -112,6 +112,11 @@ impl RttEstimator {
         self.srtt
     }
 
+    /// What the timeout adds to the round trip.
+    pub fn variance_term(&self) -> Duration {
+        self.variance_term
+    }
+
     /// Mean deviation.
     pub fn deviation(&self) -> Duration {
         self.deviation

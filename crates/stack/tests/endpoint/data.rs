@@ -429,6 +429,29 @@ fn bytes_that_move_from_a_subflow_to_the_connection_wait_once() {
     assert_eq!(waiting(&mut talk), [(200, 400), (300, 400), (400, 400)]);
 }
 
+/// In Linux what waits for a hole of the stream counts as unread (`mptcp_cleanup_rbuf`).
+#[test]
+fn the_end_of_a_write_is_acknowledged_at_once_only_if_nothing_waits() {
+    let mut talk = Talk::served(two_paths());
+    talk.join(1, 2);
+    let mut seq = 0;
+    let mut answers_to = |talk: &mut Talk, len: u32| {
+        talk.deliver(0, peer(1 + seq, 1).data(seq, len));
+        seq += u64::from(len);
+        talk.end.begin_reading();
+        talk.end.read(at(talk.now), u64::MAX);
+        talk.emitted().len()
+    };
+    // The first path's quick acknowledgments end.
+    for _ in 0..20 {
+        answers_to(&mut talk, 1000);
+    }
+    assert_eq!(answers_to(&mut talk, 100), 1);
+    talk.deliver(1, peer(1, 1).data(30_000, 1000));
+    talk.emitted();
+    assert_eq!(answers_to(&mut talk, 100), 0);
+}
+
 /// A second packet whose window is smaller than the last one waits for the application (Linux's `__tcp_ack_snd_check`).
 #[test]
 fn what_fills_a_hole_between_subflows_is_acknowledged_with_the_room_that_reading_made() {

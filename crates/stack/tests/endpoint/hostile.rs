@@ -194,6 +194,7 @@ fn established(case: u64, draw: &mut Seeded) -> Wire {
     ours.transport.pacing = draw.one_in(5);
     ours.transport.commit = if draw.one_in(3) { Commit::IntoBuffer } else { Commit::AtWindow };
     ours.transport.failover = if draw.one_in(2) { Failover::Upstream } else { Failover::Legacy };
+    ours.transport.subflow_windows = ours.transport.failover == Failover::Upstream;
     let paths = vec![Path::symmetric(5, 10), Path::symmetric(5, 20)];
     let mut net = Pair::new(ours.clone(), ours, paths, case);
     net.to_send = draw.below(300_000);

@@ -63,6 +63,7 @@ fn run_case(case: u64) -> Result<(), String> {
     let paths = 1 + draw.below(4) as usize;
     let mut server = draw.transport(paths);
     // Drawn apart, so that cases stay what they were.
+    server.transport.subflow_windows = Seeded(case.rotate_left(32)).one_in(2);
     server.withheld_interval = Seeded(!case).pick(&[None, None, NonZeroU32::new(3), NonZeroU32::new(50)]);
     let mut client = server.clone();
     let (initial, max) = (draw.pick(&[8_000, 65_535]), draw.pick(&[65_535, 1_000_000]));
@@ -71,8 +72,8 @@ fn run_case(case: u64) -> Result<(), String> {
     let bytes = draw.pick(&[1u64, 1_428, 20_000, 300_000, 2_000_000]);
     let t = &server.transport;
     let described = format!(
-        "{bytes} bytes over {paths} paths, {:?}, {}, {}, {:?}, {:?}",
-        t.protocol, t.scheduler.name, t.congestion_control.name, t.commit, t.failover
+        "{bytes} bytes over {paths} paths, {:?}, {}, {}, {:?}, {:?}, subflow windows: {}",
+        t.protocol, t.scheduler.name, t.congestion_control.name, t.commit, t.failover, t.subflow_windows
     );
     let mut net = Pair::new(client, server, routes, case);
     net.to_send = bytes;

@@ -38,6 +38,28 @@ fn acknowledge(talk: &mut Talk, segments: u64, window: u16) -> u64 {
     payload(talk)
 }
 
+/// Linux adds the window of a subflow to the data acknowledgment, and keeps an older one where the subflow acknowledges nothing new.
+#[test]
+fn with_subflow_windows_data_leaves_beyond_what_was_advertised() {
+    for (subflow_windows, expected) in [(false, 0), (true, 1_428)] {
+        let mut config = two_paths();
+        config.transport.subflow_windows = subflow_windows;
+        let first = [capable(None, None, None)];
+        let mut talk = Talk::server(config, &[OUR_KEY, 0, 1_000], &first, |syn| syn.window = 5_000);
+        talk.emitted();
+        talk.wait_until(20);
+        talk.window = 12_800 / 128;
+        talk.deliver(0, peer(1, 1).option(capable(Some(PEER_KEY), Some(OUR_KEY), None)));
+        talk.deliver(0, peer(1, 1).data_ack(0));
+        talk.end.write(1_000_000);
+        assert_eq!(payload(&mut talk), 8 * 1_428);
+        // Data of another path was acknowledged. What this one advertises ends at 12 820, but 1428 + 12 800 is more.
+        talk.window = 11_392 / 128;
+        talk.deliver(0, peer(1, 1).data_ack(1_428));
+        assert_eq!(payload(&mut talk), expected);
+    }
+}
+
 #[test]
 fn no_more_is_sent_than_a_shrunk_window_allows() {
     // Of 3000 bytes a remainder of 80 waits until it is a segment.

@@ -12,6 +12,7 @@ struct Bed {
     receiver: Receiver,
     now: u64,
     rtt: Duration,
+    variance: Duration,
     /// A second packet finds a window that is no smaller than the last one.
     keeps_window: bool,
 }
@@ -32,7 +33,7 @@ impl Bed {
     fn with(memory: ReceiveMemory) -> Self {
         let mut receiver = Receiver::new((memory, WINDOW));
         receiver.on_syn(&Segment::new(Flags::SYN));
-        Bed { receiver, now: 1000, rtt: ms(100), keeps_window: true }
+        Bed { receiver, now: 1000, rtt: ms(100), variance: ms(200), keeps_window: true }
     }
 
     /// The application has read, and everything if it has `drained` the connection.
@@ -64,7 +65,7 @@ impl Bed {
     fn arrive_bytes(&mut self, start: u64, end: u64) {
         let len = (end - start) as u32;
         let opens = self.receiver.widen(len, PACKET);
-        self.receiver.adapt_delay(at(self.now), len, self.rtt, |_| WINDOW, opens);
+        self.receiver.adapt_delay(at(self.now), len, (self.rtt, self.variance), |_| WINDOW, opens);
         self.receiver.on_data(at(self.now), start, end, start - 1, self.rtt, WINDOW);
         while self.receiver.pop().is_some() {}
         if self.receiver.owes_for_second() && self.keeps_window {
@@ -193,13 +194,22 @@ fn a_delay_that_was_waited_out_doubles_within_the_round_trip() {
 #[test]
 fn after_a_long_pause_answers_are_quick_again() {
     let (mut bed, next) = Bed::settled();
-    bed.now += 301; // more than the round trip and 200 ms
+    bed.now += 301; // more than the timeout of 300 ms
     for packet in next..next + 16 {
         bed.arrives(packet);
         assert_eq!(bed.answer(), Some(vec![]));
         bed.now += 1;
     }
     bed.arrives(next + 16);
+    assert_eq!(bed.answer(), None);
+}
+
+#[test]
+fn a_pause_is_long_if_it_exceeds_the_timeout() {
+    let (mut bed, next) = Bed::settled();
+    bed.variance = ms(300);
+    bed.now += 399;
+    bed.arrives(next);
     assert_eq!(bed.answer(), None);
 }
 
