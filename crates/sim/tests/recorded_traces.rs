@@ -3,6 +3,7 @@
 use anabranch_observation::{Ended, Metrics};
 use anabranch_scenario::load;
 use anabranch_sim::{RunOptions, run};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const TRACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/traces");
@@ -79,7 +80,10 @@ fn recorded_pairs_drive_two_paths_from_any_offset() {
         for offset in [0, 70] {
             let more = format!(", unit = \"B/s\", offset = \"{offset} s\", duration = \"90 s\"");
             let metrics = session(&[rate(wifi, &more), rate(&cellular, &more)], &wifi.to_string_lossy());
-            assert_eq!(metrics.sessions[0].transport.subflows.len(), 2);
+            // A player that abandons a request reconnects, so that a path can have several subflows.
+            let subflows = &metrics.sessions[0].transport.subflows;
+            let paths: BTreeSet<_> = subflows.iter().filter(|subflow| subflow.bytes > 0).map(|s| &s.path).collect();
+            assert_eq!(paths.len(), 2);
         }
     }
 }
