@@ -1,4 +1,4 @@
-"""Makes one transfer from a server on the kernel's Multipath TCP, as root, or a simulated one; `reproduce` starts it.
+"""Makes one transfer from a server on the kernel's Multipath TCP, as root; `reproduce` starts it.
 
 python transfers.py '{"network": "the same, 0.5 % loss", "server": "nginx", "seed": 1}'
 """
@@ -23,7 +23,6 @@ from criteria import (
     NGINX,
     NGINX_ALIKE,
     SECONDS,
-    SIMULATED,
     TESTBED,
     Network,
 )
@@ -31,14 +30,11 @@ from criteria import (
 from anabranch import _core
 from anabranch.experiments import outside
 from anabranch.live import servers
-from anabranch.validation.measurement import WRITER, Lateness, emulated
 
 # The kernel's name of NewReno: a namespace may choose no other, and Apache takes the namespace's.
 _CONTROL = "reno"
 # Larger than what the fastest of the networks carries meanwhile.
 _FILE_BYTES = 200_000_000
-# How late the emulator's packets typically are; simulated packets are as late.
-_LATE = Lateness(40e-6, 150e-6)
 
 
 def live(network: Network, server: str, seed: int) -> dict[str, Any]:
@@ -90,23 +86,9 @@ def _fetch(testbed: _core.Testbed, url: str, network: Network) -> list[float]:
     return [size * 8e-6 / SECONDS for size, _ in rows]
 
 
-def simulated(network: Network, seed: int) -> dict[str, Any]:
-    """The same of a simulated run."""
-    overrides = emulated(("path1", "path2"), _core.header_room(), WRITER, _LATE)
-    scenario = _core.load(network.scenario, name="transfer", directory=None, overrides=overrides)
-    (session,) = json.loads(_core.measure(scenario, seed=seed, stop=_core.Stop()))["metrics"]["sessions"]
-    if not network.chunk:
-        return {"values": [session["bytes"] * 8e-6 / SECONDS]}
-    found = [each for each in session["downloads"] if each["finished_s"] is not None]
-    return {"values": [each["finished_s"] - each["requested_s"] for each in found[1:CHUNKS]]}
-
-
 def transfer(labels: Mapping[str, Any]) -> dict[str, Any]:
     """The run that these labels name."""
-    network = NETWORKS[labels["network"]]
-    if labels["server"] == SIMULATED:
-        return simulated(network, labels["seed"])
-    return live(network, labels["server"], labels["seed"])
+    return live(NETWORKS[labels["network"]], labels["server"], labels["seed"])
 
 
 if __name__ == "__main__":
