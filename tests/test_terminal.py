@@ -172,7 +172,7 @@ def test_differences_that_are_too_wide_for_the_heads_are_rows(anabranch: Run, tm
     lines = anabranch("compare", "a", "b").stdout.splitlines()
     assert lines[0].split() == ["differs", "a", "b"]
     assert lines[lines.index("") + 1].split() == ["scheduler", "min-rtt", "linux"]
-    assert "and 3 keys more" in lines
+    assert "and 4 keys more" in lines
 
 
 def _report(*rows: tuple[str, ...]) -> str:
