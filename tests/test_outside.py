@@ -210,7 +210,7 @@ def test_a_row_says_how_much_more_simulated_transfers_bring_than_those_of_each_s
     assert 5 < goodput < 12
     monkeypatch.setattr(criteria, "SIMULATED_SEEDS", 1)
     runs = [{"network": network, "server": server, "values": [goodput / 2]} for server in criteria.SERVERS]
-    row = criteria.row_of(Study({"runs": runs}), network, "goodput, Mb/s")
+    (row,) = criteria.rows_of(Study({"runs": runs}), network)
     assert row[2:] == [f"{goodput:.3f}", *[f"{goodput / 2:.3f} (+100.0 %)"] * len(criteria.SERVERS)]
 
 

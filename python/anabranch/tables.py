@@ -444,10 +444,10 @@ class Transport(TypedDict):
     once the subflow is stale, as upstream Linux does).
     """
     subflow_windows: NotRequired[bool]
-    """Take windows as upstream Linux does: to a data acknowledgment, a sender adds the window of the subflow,
-    which TCP's rule keeps where a later acknowledgment of the same bytes has a smaller one, and so it sends
-    beyond what was advertised. A receiver acknowledges such data on the subflow, and drops what is ahead of a
-    hole in the stream.
+    """Handle receive windows as upstream Linux does. A sender keeps a window for each subflow, which an
+    acknowledgment of the same subflow bytes never reduces. It adds this window to each data acknowledgment,
+    and so can send beyond what the peer advertised. A receiver acknowledges such data on the subflow, and
+    drops what arrives ahead of a hole in the stream.
     """
     opportunistic_retransmission: NotRequired[bool]
     """When the shared receive window is full, retransmit the first unacknowledged data on a faster subflow."""

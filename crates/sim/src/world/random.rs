@@ -103,6 +103,17 @@ fn outages(rng: &mut ChaCha8Rng, links: usize, paths: usize, multipath: bool) ->
     text
 }
 
+/// Keys of `[transport]` that are true or false.
+const SWITCHES: [&str; 7] = [
+    "subflow_windows",
+    "opportunistic_retransmission",
+    "penalisation",
+    "pacing",
+    "idle_restart",
+    "timestamps",
+    "wide_data_seq",
+];
+
 /// The scenario of a case.
 fn scenario_of(case: u64) -> String {
     let rng = &mut ChaCha8Rng::seed_from_u64(case);
@@ -116,8 +127,7 @@ fn scenario_of(case: u64) -> String {
     let _ = writeln!(text, "scheduler = \"{scheduler}\"\ncongestion_control = \"{control}\"");
     let _ = writeln!(text, "commit = \"{}\"", ["at-window", "into-buffer"].choose(rng).unwrap());
     let _ = writeln!(text, "failover = \"{}\"", ["legacy", "upstream"].choose(rng).unwrap());
-    let switches = ["subflow_windows", "opportunistic_retransmission", "penalisation", "pacing", "idle_restart"];
-    for key in switches.into_iter().chain(["timestamps", "wide_data_seq"]) {
+    for key in SWITCHES {
         let _ = writeln!(text, "{key} = {}", rng.random_bool(0.5));
     }
     let _ = writeln!(text, "writer = \"{}\"", ["when-writable", "at-once"].choose(rng).unwrap());

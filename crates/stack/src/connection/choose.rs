@@ -415,8 +415,8 @@ impl Connection {
             return space == 0;
         }
         // The window of plain TCP may shrink to less than a segment.
-        let largest = self.subflows.first().map_or(0, |subflow| subflow.peer_window.largest());
-        if !under_way && (self.mode() != Mode::Plain || !self.outgoing.avoids_silly_window(space, largest)) {
+        let largest = || self.subflows.first().map_or(0, |subflow| subflow.peer_window.largest());
+        if !under_way && (self.mode() != Mode::Plain || !self.outgoing.avoids_silly_window(space, largest())) {
             return false;
         }
         // Mostly the first subflow's segment fits.

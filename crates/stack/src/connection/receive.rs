@@ -317,7 +317,8 @@ impl Connection {
         }
     }
 
-    /// The window of a segment that acknowledges the subflow's bytes before the offset `acked`, by TCP's rule. Returns whether it counts.
+    /// Updates the subflow's window from a segment that acknowledges its bytes before the offset `acked`. Returns whether the segment
+    /// counts.
     fn update_window(&mut self, at: usize, acked: u64, segment: &Segment) -> bool {
         let window = self.window_of(at, segment);
         let subflow = &self.subflows[at];
@@ -325,7 +326,7 @@ impl Connection {
         self.subflows.peer_window(at).update(seq, acked, window)
     }
 
-    /// The window of a segment that is no SYN, whose window is not scaled (RFC 7323 section 2.2).
+    /// The window of a segment. The window of a SYN is not scaled (RFC 7323 section 2.2); the handshake takes it.
     fn window_of(&self, at: usize, segment: &Segment) -> u64 {
         u64::from(segment.window) << self.subflows[at].peer().window_scale
     }

@@ -39,7 +39,7 @@ impl SendMemory {
     }
 
     /// The most payload of a record (`sk_gso_max_size`, `tcp_xmit_size_goal`): whole segments of `segment` bytes, in no more than half
-    /// of the `largest` window that the peer advertised (`tcp_bound_to_half_wnd`), if that is known.
+    /// of the `largest` window that the peer advertised (`tcp_bound_to_half_wnd`). Zero means that this window is unknown, and is no bound.
     pub fn record(&self, segment: u32, largest: u64) -> u64 {
         let packet = u64::from(LARGEST_PACKET - self.header_room);
         let most = if largest > SMALL_WINDOW { packet.min(largest / 2) } else { packet };

@@ -115,7 +115,7 @@ pub(crate) struct Subflow {
     pub isn: SeqNumber,
     pub peer_isn: SeqNumber,
     peer: Peer,
-    /// Where it matters: of plain TCP, and with `subflow_windows`.
+    /// It is kept up to date for plain TCP, and with `subflow_windows`.
     pub peer_window: PeerWindow,
     /// Payload of the largest segment without options that the path and the peer allow, as far as is known.
     largest_payload: u32,

@@ -28,7 +28,7 @@ impl PeerWindow {
         self.bytes
     }
 
-    /// The largest window so far; zero if none was noted.
+    /// The largest window so far; zero before the first.
     pub fn largest(&self) -> u64 {
         self.largest
     }

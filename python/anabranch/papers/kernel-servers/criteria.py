@@ -106,21 +106,24 @@ def simulated(network: Network, seed: int) -> list[float]:
     return [each["finished_s"] - each["requested_s"] for each in found[1:CHUNKS]]
 
 
-def row_of(study: Study, network: str, quantity: str) -> list[str]:
-    """The means of a quantity over simulated runs and over the kept ones."""
-    of = NETWORKS[network].quantities[quantity]
-    kept: dict[str, list[float]] = {server: [] for server in SERVERS}
-    for row in study.sessions(["runs"]):
-        if row["network"] == network:
-            kept[row["server"]].append(of(row["values"]))
-    ours = statistics.fmean(of(simulated(NETWORKS[network], seed)) for seed in range(1, SIMULATED_SEEDS + 1))
-    means = {server: statistics.fmean(kept[server]) for server in SERVERS}
-    servers = [f"{mean:.3f} ({100 * (ours / mean - 1):+.1f} %)" for mean in means.values()]
-    return [network, quantity, f"{ours:.3f}", *servers]
+def rows_of(study: Study, name: str) -> list[list[str]]:
+    """A row for each quantity of a network: its means over simulated runs and over the kept ones."""
+    network = NETWORKS[name]
+    found = {SIMULATED: [simulated(network, seed) for seed in range(1, SIMULATED_SEEDS + 1)]}
+    for server in SERVERS:
+        kept = (row for row in study.sessions(["runs"]) if row["server"] == server)
+        found[server] = [row["values"] for row in kept if row["network"] == name]
+    rows = []
+    for quantity, of in network.quantities.items():
+        ours, *theirs = (statistics.fmean(map(of, runs)) for runs in found.values())
+        rows.append(
+            [name, quantity, f"{ours:.3f}", *(f"{mean:.3f} ({100 * (ours / mean - 1):+.1f} %)" for mean in theirs)]
+        )
+    return rows
 
 
 @table("servers", "Servers and the simulator", texts=2)
 def servers(study: Study) -> Filled:
     """Goodput, or times of chunks."""
-    rows = [row_of(study, network, name) for network, each in NETWORKS.items() for name in each.quantities]
+    rows = [row for network in NETWORKS for row in rows_of(study, network)]
     return ("network", "quantity", SIMULATED, *SERVERS), rows

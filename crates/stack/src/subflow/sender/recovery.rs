@@ -425,7 +425,7 @@ impl Sender {
         }
     }
 
-    /// The timer is due. Returns the cut of a timeout.
+    /// The timer may be due. Returns whether a timeout fired, and what that did to the window.
     pub fn on_timer(&mut self, now: Instant, siblings: Siblings<'_>) -> (TimerOutcome, AckOutcome) {
         let mut outcome = AckOutcome::default();
         match self.timer {
@@ -452,6 +452,7 @@ impl Sender {
         }
     }
 
+    /// What was overtaken is lost by now.
     fn on_reordering_timer(&mut self, now: Instant, siblings: Siblings<'_>, outcome: &mut AckOutcome) {
         let marked = self.board.marked();
         self.detect_losses(now);
@@ -527,14 +528,15 @@ impl Sender {
         self.timer.is_some_and(|(purpose, _)| purpose == kind)
     }
 
-    /// Sets the timeout. In place of another purpose of the timer, it counts from the first packet's last transmission: the packet has
-    /// waited meanwhile (Linux's `tcp_rearm_rto`). Not inlined, because most acknowledgments set a probe.
-    #[inline(never)]
+    /// Sets the timeout. If it replaces a probe or the reordering timer, it counts from the last transmission of the first packet, which
+    /// has waited meanwhile (Linux's `tcp_rearm_rto`).
     pub(super) fn restore_timeout(&mut self, now: Instant) {
-        let first = self.board.front().filter(|_| self.timer.is_some() && !self.runs(TimerKind::Timeout));
-        match first {
-            Some(first) => self.timer = Some((TimerKind::Timeout, now.max(first.sent_at + self.rtt.rto()))),
-            None => self.arm_timeout(now),
+        let replaces = self.runs(TimerKind::Probe) || self.runs(TimerKind::Reordering);
+        match self.board.front() {
+            Some(first) if replaces => {
+                self.timer = Some((TimerKind::Timeout, now.max(first.sent_at + self.rtt.rto())));
+            }
+            _ => self.arm_timeout(now),
         }
     }
 
