@@ -1,10 +1,10 @@
-//! Checks the algorithms that a scenario names, with their options, and the buffers of `[transport]`.
+//! Checks the algorithms that a scenario names, with their options, and the buffers and windows of `[transport]`.
 
 use super::checker::{Checker, Result};
 use super::mistake::Mistake;
 use super::tables::Server;
 use anabranch_media::pacing;
-use anabranch_stack::connection::{Choice, Transport};
+use anabranch_stack::connection::{Choice, Failover, Transport};
 use anabranch_stack::external::{self, Kind};
 use anabranch_stack::options::OptionError;
 use anabranch_stack::{congestion, path_policy, scheduler};
@@ -21,7 +21,8 @@ pub(super) fn check_transport(transport: &mut Transport, steps: &[&str], checker
     let key = Key { kind: Some(Kind::PathPolicy), key: "path_policy", what: "path policy", names };
     check_choice(&mut transport.path_policy, &key, steps, checker, |choice| external::path_policy(choice).err())?;
     check_congestion_control(&mut transport.congestion_control, steps, checker)?;
-    check_buffers(transport, steps, checker)
+    check_buffers(transport, steps, checker)?;
+    check_windows(transport, steps, checker)
 }
 
 pub(super) fn check_congestion_control(choice: &mut Choice, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
@@ -94,6 +95,17 @@ fn check_buffers(transport: &Transport, steps: &[&str], checker: &Checker<'_>) -
     if max < initial {
         let message = format!("`max` of receive_buffer ({} B) is less than `initial` ({} B)", max.0, initial.0);
         return checker.wrong(&[steps, &["receive_buffer", "max"]].concat(), message, "initial <= max");
+    }
+    Ok(())
+}
+
+/// A receiver with `subflow_windows` drops data that it has acknowledged on the subflow. Only the timer of `failover = "upstream"` sends
+/// that again soon.
+fn check_windows(transport: &Transport, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
+    if transport.subflow_windows && transport.failover != Failover::Upstream {
+        let message = "`subflow_windows = true` needs `failover = \"upstream\"`";
+        let remedy = "`failover = \"upstream\"` or `subflow_windows = false`";
+        return checker.wrong(&[steps, &["failover"]].concat(), message, remedy);
     }
     Ok(())
 }

@@ -113,6 +113,13 @@ const WRONG_LINES: &[WrongLine] = &[
     ("scheduler = \"min-rtt\"", "scheduler = { x = 3 }", "no `name`", "a table with `name`", None),
     ("scheduler = \"min-rtt\"", "initial_window = 2000", "`initial_window` is 2000", "from 1 to 1000", None),
     ("scheduler = \"min-rtt\"", "pacing = 1", "`pacing` is an integer", "true or false", None),
+    (
+        "scheduler = \"min-rtt\"",
+        "failover = \"legacy\"\nkernel = \"upstream\"",
+        "`subflow_windows = true` needs `failover = \"upstream\"`",
+        "or `subflow_windows = false`",
+        None,
+    ),
     ("scheduler = \"min-rtt\"", "kernel = \"upstraem\"", "`upstraem`", "legacy, upstream", Some("upstream")),
     ("paths = [\"wifi\", \"lte\"]", "paths = \"wifi\"", "`paths` is a text", "a list of names", None),
     ("queue = \"64 kB\"", "queue = { kind = \"red\" }", "queue has no `limit`", "100 packets", None),

@@ -207,7 +207,10 @@ fn a_path_cut_for_six_seconds() {
                 seen.share()
             );
         };
-        print("legacy   ", &case.simulated(&[("transport.failover", "legacy")]));
+        print(
+            "legacy   ",
+            &case.simulated(&[("transport.failover", "legacy"), ("transport.subflow_windows", "false")]),
+        );
         let simulated = case.simulated(&[]);
         print("simulated", &simulated);
         let runs: Vec<_> = (0..3).map(|_| case.live()).collect();

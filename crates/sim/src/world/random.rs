@@ -104,15 +104,8 @@ fn outages(rng: &mut ChaCha8Rng, links: usize, paths: usize, multipath: bool) ->
 }
 
 /// Keys of `[transport]` that are true or false.
-const SWITCHES: [&str; 7] = [
-    "subflow_windows",
-    "opportunistic_retransmission",
-    "penalisation",
-    "pacing",
-    "idle_restart",
-    "timestamps",
-    "wide_data_seq",
-];
+const SWITCHES: [&str; 6] =
+    ["opportunistic_retransmission", "penalisation", "pacing", "idle_restart", "timestamps", "wide_data_seq"];
 
 /// The scenario of a case.
 fn scenario_of(case: u64) -> String {
@@ -126,7 +119,9 @@ fn scenario_of(case: u64) -> String {
     let _ = writeln!(text, "protocol = \"{}\"", if multipath { "mptcp" } else { "tcp" });
     let _ = writeln!(text, "scheduler = \"{scheduler}\"\ncongestion_control = \"{control}\"");
     let _ = writeln!(text, "commit = \"{}\"", ["at-window", "into-buffer"].choose(rng).unwrap());
-    let _ = writeln!(text, "failover = \"{}\"", ["legacy", "upstream"].choose(rng).unwrap());
+    let failover = *["legacy", "upstream"].choose(rng).unwrap();
+    let windows = rng.random_bool(0.5) && failover == "upstream";
+    let _ = writeln!(text, "failover = \"{failover}\"\nsubflow_windows = {windows}");
     for key in SWITCHES {
         let _ = writeln!(text, "{key} = {}", rng.random_bool(0.5));
     }

@@ -66,12 +66,12 @@ impl Clients {
         // Which acknowledgments are plain depends on what is known of sizes.
         config.mtu_discovery = seed % 7 < 3;
         let transport = &mut config.transport;
-        transport.subflow_windows = seed % 10 < 3;
         (transport.commit, transport.failover) = match seed % 5 {
             0 => (Commit::IntoBuffer, Failover::Upstream),
             1 => (Commit::IntoBuffer, Failover::Legacy),
             _ => (Commit::AtWindow, Failover::Legacy),
         };
+        transport.subflow_windows = transport.failover == Failover::Upstream && seed % 3 > 0;
         config
     }
 

@@ -241,6 +241,12 @@ fn nothing_that_a_peer_sends_harms() {
     run_cases(0..2_000);
 }
 
+/// The reordering timer gives way to the timeout of a packet that has waited longer already.
+#[test]
+fn nothing_that_showed_a_fault_harms() {
+    run_cases(1_001_703..1_001_704);
+}
+
 #[test]
 #[ignore = "slow suite: 50 000 cases"]
 fn nothing_that_fifty_thousand_peers_send_harms() {

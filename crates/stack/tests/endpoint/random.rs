@@ -63,7 +63,8 @@ fn run_case(case: u64) -> Result<(), String> {
     let paths = 1 + draw.below(4) as usize;
     let mut server = draw.transport(paths);
     // Drawn apart, so that cases stay what they were.
-    server.transport.subflow_windows = Seeded(case.rotate_left(32)).one_in(2);
+    let upstream = server.transport.failover == Failover::Upstream;
+    server.transport.subflow_windows = upstream && Seeded(case.rotate_left(32)).one_in(2);
     server.withheld_interval = Seeded(!case).pick(&[None, None, NonZeroU32::new(3), NonZeroU32::new(50)]);
     let mut client = server.clone();
     let (initial, max) = (draw.pick(&[8_000, 65_535]), draw.pick(&[65_535, 1_000_000]));

@@ -18,6 +18,8 @@ const WINDOW_PERSISTENCE: u32 = 16;
 const MAX_WINDOW_STEPS: u32 = 255;
 /// Added to a probe's timeout for the delayed acknowledgment of a lone packet (Linux: the minimal timeout).
 const LONE_PACKET_ALLOWANCE: Duration = Duration::from_millis(200);
+/// The timeout of a packet that has waited longer already is due this much later, not at once (Linux's `tcp_rearm_rto`).
+const LEAST_TIMEOUT: Duration = Duration::from_micros(1);
 /// Added to the timers of RACK and of probes (Linux `TCP_TIMEOUT_MIN_US`).
 const TIMER_ALLOWANCE: Duration = Duration::from_millis(2);
 
@@ -534,7 +536,7 @@ impl Sender {
         let replaces = self.runs(TimerKind::Probe) || self.runs(TimerKind::Reordering);
         match self.board.front() {
             Some(first) if replaces => {
-                self.timer = Some((TimerKind::Timeout, now.max(first.sent_at + self.rtt.rto())));
+                self.timer = Some((TimerKind::Timeout, (first.sent_at + self.rtt.rto()).max(now + LEAST_TIMEOUT)));
             }
             _ => self.arm_timeout(now),
         }
