@@ -436,10 +436,7 @@ impl Sender {
                 (TimerOutcome::None, outcome)
             }
             Some((TimerKind::Probe, at)) if at <= now => {
-                if !self.release_withheld(now) {
-                    self.send_probe();
-                }
-                self.arm_timeout(now);
+                self.on_probe_timer(now);
                 (TimerOutcome::None, outcome)
             }
             Some((TimerKind::Timeout, at)) if at <= now => {
@@ -471,12 +468,19 @@ impl Sender {
         }
     }
 
-    fn send_probe(&mut self) {
+    /// No acknowledgment came for two round trips. One probe is sent at a time: while it waits for its answer, only the timeout is set
+    /// (Linux's `tcp_send_loss_probe`).
+    fn on_probe_timer(&mut self, now: Instant) {
+        if self.probe.high_mark.is_some() {
+            self.restore_timeout(now);
+            return;
+        }
         let calm = matches!(self.phase, Phase::Open | Phase::Disorder);
-        if calm && self.probe.high_mark.is_none() && self.board.last_missing().is_some() {
+        if !self.release_withheld(now) && calm && self.board.last_missing().is_some() {
             let due = !self.sample_as_probe();
             self.probe = TailProbe { due, high_mark: Some(self.next) };
         }
+        self.arm_timeout(now);
     }
 
     fn on_timeout(&mut self, now: Instant, siblings: Siblings<'_>, outcome: &mut AckOutcome) {
@@ -550,7 +554,7 @@ impl Sender {
     /// `progress`: an acknowledgment restarts the timer, not a transmission.
     pub(super) fn arm_probe(&mut self, now: Instant, progress: bool) -> bool {
         let calm = self.phase == Phase::Open && self.board.sacked() == 0;
-        if !calm || !self.rtt.has_sample() || self.probe.high_mark.is_some() {
+        if !calm || !self.rtt.has_sample() {
             return false;
         }
         let Some(first) = self.board.front() else { return false };

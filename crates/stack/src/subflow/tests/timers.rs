@@ -20,6 +20,26 @@ fn several_packets_without_an_answer_are_probed_after_two_round_trips() {
 }
 
 #[test]
+fn while_a_probe_waits_for_its_answer_the_next_packet_sets_the_timeout_of_the_first() {
+    let mut bed = Bed::new(10);
+    bed.send(4).wait_until(1000 + RTT).ack(1);
+    let probe = bed.deadline().unwrap();
+    bed.fire_at(probe);
+    assert_eq!(bed.retransmit(), [(3, PROBE)]);
+    bed.wait_until(probe + 50).send(1);
+    let second = probe + 50 + 2 * RTT + 2;
+    bed.fire_at(second);
+    assert_eq!((bed.retransmit(), bed.subflow.sender.phase()), (vec![], Phase::Open));
+    // The first packet has waited longer than a timeout, so that it is due after this call, but at once.
+    assert!(bed.subflow.sender.deadline() > Some(at(second)));
+    assert_eq!(bed.deadline(), Some(second));
+    bed.wait_until(second + 1);
+    let views = bed.views();
+    bed.subflow.sender.on_timer(at(second + 1), Siblings::new(&views, 0));
+    assert_eq!((bed.repairs(), bed.subflow.sender.phase()), (vec![1], Phase::Loss));
+}
+
+#[test]
 fn a_lone_packet_is_given_the_time_of_a_delayed_acknowledgment() {
     let mut bed = Bed::new(10);
     bed.send_with_rest(1, false);
@@ -155,8 +175,11 @@ fn a_timeout_spares_what_left_within_the_last_round_trip() {
     let probe = bed.deadline().unwrap();
     bed.fire_at(probe);
     assert_eq!(bed.retransmit(), [(3, PROBE)]);
-    bed.wait_until(probe + RTO - 50).send(2);
     bed.fire_at(probe + RTO);
+    assert_eq!(bed.repairs(), [1]);
+    let again = probe + 3 * RTO;
+    bed.wait_until(again - 50).send(2);
+    bed.fire_at(again);
     // Two packets may well be in flight, and one more may leave.
     assert_eq!((bed.in_flight(), bed.cwnd()), (2, 3));
     assert_eq!(bed.repairs(), [1]);
