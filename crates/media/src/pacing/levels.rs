@@ -14,7 +14,7 @@
 //! lower one by a tenth. It is not configured. That of a group that got other members is at least what has arrived for all of them in the
 //! last four to eight seconds: from the C of its first members, paces that are a tenth above it would take minutes to grow.
 //!
-//! The server knows the sizes of the media segments that come next. So it foresees the mean buffer of all viewers for `horizon_s`, if C and
+//! The server knows the sizes of the media segments that come next. So it predicts the mean buffer of all viewers for `horizon_s`, if C and
 //! all levels stay as they are:
 //! - a viewer's level rises if the buffer stays above `high` times the full one with it, or if C carries `1 / room` of the need;
 //! - a level falls if the buffer gets below `low` times the full one without that, and C does not carry that;

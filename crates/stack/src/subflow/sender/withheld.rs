@@ -31,7 +31,7 @@ pub(crate) struct Withholding {
 
 impl Withholding {
     /// Counts a packet with new data. Returns whether it is the turn of one that is withheld. From one to the next there are `interval`
-    /// packets on average, and fewer than twice as many; each number is as likely, so that the peer cannot foresee it.
+    /// packets on average, and fewer than twice as many; each number is as likely, so that the peer cannot predict it.
     pub fn count_down(&mut self, interval: NonZeroU32, draw: impl FnOnce() -> u64) -> bool {
         let most = 2 * u64::from(interval.get()) - 1;
         let left = self.countdown.unwrap_or_else(|| 1 + draw() % most).saturating_sub(1);
