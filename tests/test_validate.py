@@ -85,6 +85,7 @@ def test_what_cannot_be_compared_again_is_refused(anabranch: Run, tmp_path: Path
         (("--again", tmp_path / "no.json"), "no report of validate --json"),
         (("--again", tmp_path / "none.json"), "none.json"),
         (("--again", tmp_path / "no.json", "--test-case", "3 Gb/s"), "of these parts has `3 Gb/s` in its name"),
+        (("--again", tmp_path / "no.json", "--live-runs", "4"), "--live-runs and --again exclude each other"),
     ):
         done = anabranch("validate", "--only", "f", *arguments)
         assert done.returncode == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -70,6 +71,15 @@ _AtOnce = Annotated[
     int,
     typer.Option("--at-once", min=1, max=64, help="Live runs at a time. Runs whose links are too late are invalid."),
 ]
+_LiveRuns = Annotated[
+    int | None,
+    typer.Option(
+        "--live-runs",
+        metavar="N",
+        min=2,
+        help="Live runs of each test case, in place of its own number: more make intervals narrower.",
+    ),
+]
 _Store = Annotated[
     Path | None,
     typer.Option("--store", metavar="DIR", help="Where runs are kept; runs/validate/BUILD where absent."),
@@ -105,6 +115,7 @@ def validate(
     test_case: _TestCase = None,
     cell: _Cell = None,
     at_once: _AtOnce = 12,
+    live_runs: _LiveRuns = None,
     jobs: JobsOption = None,
     store: _Store = None,
     as_json: _AsJson = False,
@@ -123,12 +134,16 @@ def validate(
         _page(document, "")
     if keep is not None and keep.suffix != _TABLE:
         raise InputError(f"--keep {keep}: expected a file that ends in {_TABLE}")
+    if live_runs is not None and again is not None:
+        raise InputError(f"--live-runs and --again exclude each other: {again} has its live runs")
     # Names are checked before a file is read, which may say which parts there are.
     text = test_case or cell
     wanted = cases.chosen(only or (), quick=quick, text=text) if only or again is None else []
     earlier = None if again is None else _earlier(again)
     if earlier is not None and not only:
         wanted = cases.chosen([part.letter for part in earlier.parts], quick=quick, text=text)
+    if live_runs is not None:
+        wanted = [replace(case, live_runs=live_runs) for case in wanted]
     folder = store or Path("runs") / "validate" / provenance.library_sha256()[:BUILD_DIGITS]
     outputs.check_folder(folder)
     try:
