@@ -64,6 +64,7 @@ fn of_direction(before: &DirectionSpec, change: &DirectionSpec) -> Vec<String> {
         ("reordering", change.reordering.is_some()),
         ("duplication", change.duplication.is_some()),
         ("MTU", change.mtu.is_some()),
+        ("too-big packets", change.too_big.is_some()),
         ("overhead", change.overhead.is_some()),
     ];
     list.extend(others.iter().filter(|(_, changed)| *changed).map(|(name, _)| (*name).to_string()));
@@ -145,6 +146,7 @@ mod tests {
             of_wifi("rtt = \"60 ms\""),
             of_wifi("loss = \"1.5 %\""),
             of_wifi("queue = \"100 kB\""),
+            of_wifi("too_big = \"reported\""),
             of_wifi("up.rate = \"1 Mb/s\""),
             "path = \"wifi\"\ndown = true".to_string(),
         ];
@@ -155,6 +157,7 @@ mod tests {
             "wifi RTT 20 \u{2192} 60 ms",
             "wifi loss 0 \u{2192} 1.5 %",
             "wifi queue",
+            "wifi too-big packets",
             "wifi uplink ~3 \u{2192} 1 Mb/s",
             "wifi interface down",
         ];
