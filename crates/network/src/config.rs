@@ -152,72 +152,59 @@ impl DirectionConfig {
         }
         Ok(())
     }
-
-    /// This configuration after a change, for checking scheduled changes before a run.
-    pub fn after(mut self, change: Change) -> Self {
-        match change {
-            Change::Rate(rate) => self.rate = rate,
-            Change::Queue(queue) => self.queue = queue,
-            Change::Delay(delay) => self.delay = delay,
-            Change::Jitter(jitter) => self.jitter = jitter,
-            Change::Reordering(reordering) => self.reordering = reordering,
-            Change::Duplication(probability) => self.duplication = probability,
-            Change::Loss(loss) => self.loss = loss,
-            Change::Mtu(mtu) => self.mtu = mtu,
-            Change::ReportsTooBig(reports) => self.reports_too_big = reports,
-            Change::Overhead(overhead) => self.overhead = overhead,
-            Change::Up(up) => self.up = up,
-        }
-        self
-    }
 }
 
-/// A change while the link runs.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+/// Declares the changes, each of one field of [`DirectionConfig`], with the scenario's key of that field.
+macro_rules! changes {
+    ($($(#[$doc:meta])* $field:ident: $change:ident($value:ty), $key:expr;)*) => {
+        /// A change while the link runs.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Change {
+            $($(#[$doc])* $change($value),)*
+        }
+
+        impl Change {
+            /// The scenario's key of what changes; none if the link is cut or comes back.
+            pub fn key(&self) -> Option<&'static str> {
+                match self { $(Change::$change(_) => $key,)* }
+            }
+        }
+
+        impl DirectionConfig {
+            /// This configuration after a change.
+            pub fn after(mut self, change: Change) -> Self {
+                match change { $(Change::$change(value) => self.$field = value,)* }
+                self
+            }
+        }
+    };
+}
+
+changes! {
     /// The packet in service keeps its remaining bits, and sends them at the new rate. A token bucket that follows a
     /// token bucket keeps its tokens; recordings begin at this moment.
-    Rate(RateConfig),
+    rate: Rate(RateConfig), Some("rate");
     /// Waiting packets stay, even beyond the new limit; the new queue decides from now on.
-    Queue(QueueConfig),
+    queue: Queue(QueueConfig), Some("queue");
     /// Packets that leave the server from now on take the new delay, but do not overtake earlier ones.
-    Delay(DelayConfig),
+    delay: Delay(DelayConfig), Some("delay");
     /// For packets whose transmission begins from now on.
-    Jitter(Option<Jitter>),
+    jitter: Jitter(Option<Jitter>), Some("jitter");
     /// For packets whose transmission begins from now on.
-    Reordering(Option<Reordering>),
+    reordering: Reordering(Option<Reordering>), Some("reordering");
     /// For packets whose transmission begins from now on.
-    Duplication(Probability),
+    duplication: Duplication(Probability), Some("duplication");
     /// For packets that enter (loss at entry), or whose transmission begins (loss at exit), from now on.
-    Loss(Loss),
+    loss: Loss(Loss), Some("loss");
     /// For packets that enter from now on. CoDel's threshold of one full packet stays what it was.
-    Mtu(u32),
+    mtu: Mtu(u32), Some("mtu");
     /// For packets that enter from now on.
-    ReportsTooBig(bool),
+    reports_too_big: ReportsTooBig(bool), Some("too_big");
     /// For packets whose transmission begins from now on.
-    Overhead(u32),
+    overhead: Overhead(u32), Some("overhead");
     /// A cut is silent, like a lost radio: packets that enter are dropped, as are those waiting or in
     /// service; packets that already propagate arrive. A link that comes back begins with an empty queue.
-    Up(bool),
-}
-
-impl Change {
-    /// The scenario's key of what changes; none if the link is cut or comes back.
-    pub(crate) fn key(&self) -> Option<&'static str> {
-        Some(match self {
-            Change::Rate(_) => "rate",
-            Change::Queue(_) => "queue",
-            Change::Delay(_) => "delay",
-            Change::Jitter(_) => "jitter",
-            Change::Reordering(_) => "reordering",
-            Change::Duplication(_) => "duplication",
-            Change::Loss(_) => "loss",
-            Change::Mtu(_) => "mtu",
-            Change::ReportsTooBig(_) => "too_big",
-            Change::Overhead(_) => "overhead",
-            Change::Up(_) => return None,
-        })
-    }
+    up: Up(bool), None;
 }
 
 #[cfg(test)]

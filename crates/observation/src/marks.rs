@@ -1,7 +1,7 @@
 //! The scenario's events in a few words, for figures: which link or path, and what it changes from and to.
 
 use crate::recording::Mark;
-use anabranch_network::{Loss, RateConfig};
+use anabranch_network::{Change, Loss, RateConfig};
 use anabranch_scenario::{Action, DirectionSpec, Link, Scenario};
 use anabranch_units::{Duration, Instant};
 
@@ -58,16 +58,14 @@ fn of_direction(before: &DirectionSpec, change: &DirectionSpec) -> Vec<String> {
     list.extend(change.delay.map(|_| format!("delay {}", from_to(&delay(before), &delay(change)))));
     let loss = |spec: &DirectionSpec| spec.loss.as_ref().and_then(loss_share);
     list.extend(change.loss.as_ref().map(|_| format!("loss {}", from_to(&loss(before), &loss(change)))));
-    let others = [
-        ("queue", change.queue.is_some()),
-        ("jitter", change.jitter.is_some()),
-        ("reordering", change.reordering.is_some()),
-        ("duplication", change.duplication.is_some()),
-        ("MTU", change.mtu.is_some()),
-        ("too-big packets", change.too_big.is_some()),
-        ("overhead", change.overhead.is_some()),
-    ];
-    list.extend(others.iter().filter(|(_, changed)| *changed).map(|(name, _)| (*name).to_string()));
+    let other = |change: &Change| match change {
+        // These are above, with their values.
+        Change::Rate(_) | Change::Delay(_) | Change::Loss(_) => None,
+        Change::Mtu(_) => Some("MTU"),
+        Change::ReportsTooBig(_) => Some("too-big packets"),
+        change => change.key(),
+    };
+    list.extend(change.changes().iter().filter_map(other).map(str::to_string));
     list
 }
 

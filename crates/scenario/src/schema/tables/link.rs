@@ -2,7 +2,7 @@
 
 use super::named::Named;
 use super::rate::{Rate, Trace};
-use anabranch_network::{DelayConfig, DirectionConfig, Jitter, Loss, Probability, QueueConfig, Reordering};
+use anabranch_network::{Change, DelayConfig, DirectionConfig, Jitter, Loss, Probability, QueueConfig, Reordering};
 use anabranch_units::{Bytes, Duration, LinkDirection, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -134,16 +134,8 @@ impl DirectionSpec {
     /// If it has no rate or no queue, as only an event's has not.
     pub fn config(&self) -> DirectionConfig {
         let rate = self.rate.as_ref().expect("a link has a rate").config();
-        let mut config = DirectionConfig::new(rate, self.queue.clone().expect("a link has a queue"));
-        config.delay = self.delay_config().unwrap_or(DelayConfig::Constant(Duration::ZERO));
-        config.jitter = self.jitter;
-        config.loss = self.loss.clone().unwrap_or(config.loss);
-        config.reordering = self.reordering;
-        config.duplication = self.duplication.unwrap_or_default();
-        config.mtu = self.mtu.unwrap_or(config.mtu);
-        config.reports_too_big = self.too_big == Some(TooBig::Reported);
-        config.overhead = self.overhead.unwrap_or(config.overhead);
-        config
+        let plain = DirectionConfig::new(rate, self.queue.clone().expect("a link has a queue"));
+        self.changes().into_iter().fold(plain, DirectionConfig::after)
     }
 
     /// Whether the endpoints do not know its MTU.
@@ -171,19 +163,21 @@ impl DirectionSpec {
     }
 
     /// As the network takes what an event changes, one change after the other.
-    pub fn changes(&self) -> Vec<anabranch_network::Change> {
-        use anabranch_network::Change as C;
+    pub fn changes(&self) -> Vec<Change> {
+        // Destructured, so that a key that is forgotten here does not compile.
+        let DirectionSpec { rate, delay: _, jitter, queue, loss, reordering, duplication, mtu, too_big, overhead } =
+            self;
         let mut list = Vec::new();
-        list.extend(self.rate.as_ref().map(|rate| C::Rate(rate.config())));
-        list.extend(self.delay_config().map(C::Delay));
-        list.extend(self.jitter.map(|jitter| C::Jitter(Some(jitter))));
-        list.extend(self.queue.clone().map(C::Queue));
-        list.extend(self.loss.clone().map(C::Loss));
-        list.extend(self.reordering.map(|reordering| C::Reordering(Some(reordering))));
-        list.extend(self.duplication.map(C::Duplication));
-        list.extend(self.mtu.map(C::Mtu));
-        list.extend(self.too_big.map(|too_big| C::ReportsTooBig(too_big == TooBig::Reported)));
-        list.extend(self.overhead.map(C::Overhead));
+        list.extend(rate.as_ref().map(|rate| Change::Rate(rate.config())));
+        list.extend(self.delay_config().map(Change::Delay));
+        list.extend(jitter.map(|jitter| Change::Jitter(Some(jitter))));
+        list.extend(queue.clone().map(Change::Queue));
+        list.extend(loss.clone().map(Change::Loss));
+        list.extend(reordering.map(|reordering| Change::Reordering(Some(reordering))));
+        list.extend(duplication.map(Change::Duplication));
+        list.extend(mtu.map(Change::Mtu));
+        list.extend(too_big.map(|too_big| Change::ReportsTooBig(too_big == TooBig::Reported)));
+        list.extend(overhead.map(Change::Overhead));
         list
     }
 
