@@ -104,6 +104,9 @@ pub struct Server<F, A> {
 /// Who makes a connection's parts that are in no registry, and knows whether one has failed.
 type Parts = Arc<dyn ExternalParts>;
 
+/// Why a subflow's path is in the configuration.
+const OURS: &str = "packets on paths that are not configured are refused, and the configured paths stay";
+
 /// Subflows of a connection that are remembered. Beyond, those that have ended out of order, or never began, are forgotten.
 const MAX_FLOWS: usize = 256;
 
@@ -193,15 +196,10 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
             gauges.receive_queue += slot.connection.readable();
             gauges.receive_memory += slot.receive_memory();
             for view in slot.connection.views().iter().filter(|view| view.established) {
-                gauges.subflows[self.position(view.path)] += 1;
+                gauges.subflows[position(&self.config, view.path).expect(OURS)] += 1;
             }
         }
         gauges
-    }
-
-    /// The position of a path in the configuration.
-    fn position(&self, path: PathId) -> usize {
-        self.config.paths.iter().position(|listed| listed.id == path).unwrap_or(0)
     }
 
     /// The connections whose handshake is complete and that have not ended.
@@ -365,7 +363,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     ) -> Result<(Connection, Option<Parts>), OptionError> {
         let mut config = self.config.clone();
         // The initial subflow's path comes first. The addresses of the others are known when their joins arrive.
-        let known = self.position(flow.path);
+        let known = position(&config, flow.path).expect(OURS);
         config.paths[..=known].rotate_right(1);
         config.paths[0] = PathConfig { remote: flow.remote.0, ..config.paths[0] };
         let parts = config.external_parts().and_then(|host| host.for_connection(socket_address(flow.remote)));
@@ -445,7 +443,7 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         let Some(slot) = &mut self.slots[index] else { return };
         slot.queued = false;
         slot.pass_events();
-        let position = |path: PathId| self.config.paths.iter().position(|listed| listed.id == path).unwrap_or(0);
+        let position = |path| position(&self.config, path).expect(OURS);
         if slot.connection.has_mtu_reductions() {
             for reduction in slot.connection.take_mtu_reductions() {
                 self.path_counters[position(reduction.path)].note_mtu(reduction);
@@ -542,8 +540,9 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     fn transmit(&mut self, now: Instant, index: usize, finish: Finish, buffer: &mut [u8]) -> Option<Outgoing> {
         let slot = self.slots[index].as_mut()?;
         while let Some(transmit) = slot.poll_transmit(now) {
-            let position = self.config.paths.iter().position(|listed| listed.id == transmit.path).unwrap_or(0);
-            let sent = slot.encode(now, transmit, position, &mut self.path_counters[position], finish, buffer);
+            let sent = position(&self.config, transmit.path).and_then(|position| {
+                slot.encode(now, transmit, position, &mut self.path_counters[position], finish, buffer)
+            });
             if sent.is_some() {
                 return sent;
             }
@@ -634,6 +633,11 @@ impl<A: Application, F: FnMut(Opened) -> A> Host for Server<F, A> {
     fn poll_timeout(&self) -> Option<Instant> {
         [self.timers.first().map(|(at, _)| *at), self.orphans.poll_timeout()].into_iter().flatten().min()
     }
+}
+
+/// The position of a path in the configuration, if it is there.
+fn position(config: &Config, path: PathId) -> Option<usize> {
+    config.paths.iter().position(|listed| listed.id == path)
 }
 
 /// A SYN without contradicting flags.
