@@ -5,7 +5,7 @@
 
 use crate::recording::{PathRecording, SessionRecording};
 use anabranch_network::{Change, Direction, Packet};
-use anabranch_scenario::{Action, DirectionSpec, Scenario, directed_links};
+use anabranch_scenario::{Action, Scenario, directed_links};
 use anabranch_units::{Duration, Instant, LinkDirection};
 
 /// Fills in the capacity of each path: of its slowest downlink, as a mean over the interval of each sample.
@@ -115,11 +115,10 @@ fn changes(scenario: &Scenario, of_link: usize, of_path: usize) -> Vec<(Instant,
     let mut list = Vec::new();
     for event in &scenario.events {
         let at = Instant::ZERO + event.at;
-        match event.action(scenario) {
-            Action::Link { link, cut, down, .. } if link == of_link => {
-                let changed = down.map_or_else(Vec::new, DirectionSpec::changes);
-                let cut = cut.map(|cut| Change::Up(!cut));
-                list.extend(changed.into_iter().chain(cut).map(|change| (at, What::Link(change))));
+        let action = event.action(scenario);
+        match action {
+            Action::Link { link, .. } if link == of_link => {
+                list.extend(action.changes(LinkDirection::Down).into_iter().map(|change| (at, What::Link(change))));
             }
             Action::Path { path, down } if path == of_path => list.push((at, What::Interface(!down))),
             Action::Link { .. } | Action::Path { .. } | Action::Session { .. } => {}

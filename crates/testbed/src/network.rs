@@ -1,7 +1,7 @@
 //! The scenario's links for the emulator, and their changes.
 
-use anabranch_network::{Change, Direction};
-use anabranch_scenario::{Action, DirectionSpec, Event, Scenario, directed_links};
+use anabranch_network::Direction;
+use anabranch_scenario::{Action, Event, Scenario, directed_links};
 use anabranch_testnet::{BytesPacket, Pipes, Script, Step, When};
 use anabranch_units::{Instant, LinkDirection, PathId};
 
@@ -21,18 +21,14 @@ pub(crate) fn script(scenario: &Scenario) -> Script {
 }
 
 fn steps(scenario: &Scenario, event: &Event) -> Vec<Step> {
-    let Action::Link { link, cut, down, up } = event.action(scenario) else { return Vec::new() };
-    let when = When::At(Instant::ZERO + event.at);
-    let path = PathId(link as u16);
-    let changes = |direction: Option<&DirectionSpec>| direction.map_or_else(Vec::new, DirectionSpec::changes);
-    let of = |changes: Vec<Change>, directions: &'static [LinkDirection]| {
-        changes.into_iter().map(move |change| Step { when, path, directions, change })
+    let action = event.action(scenario);
+    let Action::Link { link, .. } = action else { return Vec::new() };
+    let (when, path) = (When::At(Instant::ZERO + event.at), PathId(link as u16));
+    let of = |direction: &'static LinkDirection| {
+        let changes = action.changes(*direction).into_iter();
+        changes.map(move |change| Step { when, path, directions: std::slice::from_ref(direction), change })
     };
-    let cut = cut.map(|cut| Change::Up(!cut));
-    of(changes(down), &[LinkDirection::Down])
-        .chain(of(changes(up), &[LinkDirection::Up]))
-        .chain(of(cut.into_iter().collect(), &LinkDirection::BOTH))
-        .collect()
+    LinkDirection::BOTH.iter().flat_map(of).collect()
 }
 
 /// The scheduled changes of the interfaces: time, index of the path, whether it is up.

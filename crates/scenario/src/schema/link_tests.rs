@@ -2,8 +2,8 @@
 
 use crate::schema::{LatencyUse, Rate, Scenario, Trace};
 use crate::{Error, WarningKind, load};
-use anabranch_network::{DelayConfig, RateConfig};
-use anabranch_units::{Bandwidth, Duration};
+use anabranch_network::{Change, DelayConfig, RateConfig};
+use anabranch_units::{Bandwidth, Duration, LinkDirection};
 use std::path::{Path, PathBuf};
 
 /// A folder of files that goes away.
@@ -98,14 +98,11 @@ fn an_event_s_trace_brings_its_latency_and_a_delay_ends_it() {
     let text = "[link.a]\nrtt = \"8 ms\"\nrate = \"1 Mb/s\"\n[[event]]\nat = \"1 s\"\nlink = \"a\"\n\
         rate = { trace = \"a.json\", latency = \"round-trip\" }\n[[event]]\nat = \"2 s\"\nlink = \"a\"\ndelay = \"3 ms\"";
     let scenario = folder.load(text).unwrap();
-    let delays = scenario.events.iter().map(|event| match event.action(&scenario) {
-        crate::schema::Action::Link { down: Some(down), .. } => {
-            down.changes().into_iter().find_map(|change| match change {
-                anabranch_network::Change::Delay(delay) => Some(delay.shortest().as_millis()),
-                _ => None,
-            })
-        }
-        other => panic!("{other:?}"),
+    let delays = scenario.events.iter().map(|event| {
+        event.action(&scenario).changes(LinkDirection::Down).into_iter().find_map(|change| match change {
+            Change::Delay(delay) => Some(delay.shortest().as_millis()),
+            _ => None,
+        })
     });
     assert_eq!(delays.collect::<Vec<_>>(), [Some(20), Some(3)]);
     assert_eq!(load(&scenario.resolved(), "x.toml", None, &[]), Ok(scenario));

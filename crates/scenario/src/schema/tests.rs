@@ -1,9 +1,9 @@
 use super::*;
 use crate::Error;
 use anabranch_network::loss::Bernoulli;
-use anabranch_network::{ConstantConfig, Loss, LossAt, QueueConfig, TokenBucketConfig};
+use anabranch_network::{Change, ConstantConfig, Loss, LossAt, QueueConfig, TokenBucketConfig};
 use anabranch_stack::connection::{Commit, Failover, Protocol};
-use anabranch_units::{Bandwidth, Bytes, Duration, Ratio};
+use anabranch_units::{Bandwidth, Bytes, Duration, LinkDirection, Ratio};
 use proptest::prelude::*;
 
 /// The design's example, with algorithms that every version has.
@@ -77,7 +77,12 @@ fn the_design_s_example_means_what_it_says() {
     assert_eq!(scenario.transport.protocol, Protocol::Mptcp);
     let [event] = &scenario.events[..] else { panic!() };
     assert_eq!(event.at, Duration::from_secs(120));
-    assert_eq!(event.action(&scenario), Action::Link { link: 0, cut: Some(true), down: None, up: None });
+    let action = event.action(&scenario);
+    assert_eq!(action, Action::Link { link: 0, cut: Some(true), down: None, up: None });
+    assert_eq!(
+        LinkDirection::BOTH.map(|direction| action.changes(direction)),
+        [[Change::Up(false)], [Change::Up(false)]]
+    );
     assert_eq!(scenario.paths_of(&scenario.sessions[0]), [0, 1]);
 }
 

@@ -23,12 +23,11 @@ mod tests;
 
 use agenda::Agenda;
 use anabranch_events::{Carried, Log, TransportEvent};
-use anabranch_network::Change;
 use anabranch_observation::Observed;
 use anabranch_observation::{
     Ended, Engine, EventRow, Facts, Keep, Outcome, Over, Waiting, gather, is_stuck, link_metrics, observers,
 };
-use anabranch_scenario::{Action, DirectedLink, DirectionSpec, Scenario, plan};
+use anabranch_scenario::{Action, DirectedLink, Scenario, plan};
 use anabranch_segment::Segment;
 use anabranch_stack::connection::Transmit;
 use anabranch_units::{Duration, Instant, LinkDirection, PathId};
@@ -389,11 +388,9 @@ impl<'a> World<'a> {
     fn apply(&mut self, now: Instant, action: &Action<'_>) {
         self.settle_accounts(now);
         match action {
-            Action::Link { link, cut, down, up } => {
-                for (change, direction) in [(down, LinkDirection::Down), (up, LinkDirection::Up)] {
-                    let mut changes = change.map_or_else(Vec::new, DirectionSpec::changes);
-                    changes.extend(cut.map(|cut| Change::Up(!cut)));
-                    self.network.change(now, (*link, direction), changes, &mut self.agenda);
+            Action::Link { link, .. } => {
+                for direction in LinkDirection::BOTH {
+                    self.network.change(now, (*link, direction), action.changes(direction), &mut self.agenda);
                 }
             }
             Action::Session { session, reads, writes } => self.switch_programs(now, *session, *reads, *writes),

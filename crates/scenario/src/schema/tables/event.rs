@@ -2,7 +2,8 @@
 
 use super::Scenario;
 use super::link::DirectionSpec;
-use anabranch_units::Duration;
+use anabranch_network::Change;
+use anabranch_units::{Duration, LinkDirection};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +63,16 @@ pub enum Action<'a> {
         /// Whether the server's program writes now, if that changes.
         writes: Option<bool>,
     },
+}
+
+impl Action<'_> {
+    /// What a link's direction gets, one change after the other; nothing if the action is none of a link.
+    pub fn changes(&self, direction: LinkDirection) -> Vec<Change> {
+        let Action::Link { cut, down, up, .. } = self else { return Vec::new() };
+        let spec = if direction == LinkDirection::Down { down } else { up };
+        let properties = spec.map_or_else(Vec::new, DirectionSpec::changes);
+        properties.into_iter().chain(cut.map(|cut| Change::Up(!cut))).collect()
+    }
 }
 
 impl Event {
