@@ -121,15 +121,13 @@ impl OwnScheduler {
             self.part.misbehave("decide() returned Duplicate for a reinjection; return a subflow, Send or None");
             return None;
         }
-        if let Decision::Duplicate { offset, bytes, .. } = decision
-            && (offset < view.connection.unacked || offset.saturating_add(bytes) > view.connection.next)
-        {
-            let (from, to) = (view.connection.unacked, view.connection.next);
-            self.part.misbehave(&format!(
-                "decide() duplicates bytes {offset} to {}; in flight are {from} to {to}",
-                offset + bytes
-            ));
-            return None;
+        if let Decision::Duplicate { offset, bytes, .. } = decision {
+            let (from, to, end) = (view.connection.unacked, view.connection.next, offset.saturating_add(bytes));
+            if offset < from || end > to {
+                self.part
+                    .misbehave(&format!("decide() duplicates bytes {offset} to {end}; in flight are {from} to {to}"));
+                return None;
+            }
         }
         Some(decision)
     }
