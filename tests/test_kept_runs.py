@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from anabranch import InputError
 from anabranch.experiments import kept_runs
 from anabranch.experiments.statistics import Mean
+from anabranch.system import outputs
 from anabranch.validation import cases, kept
 from anabranch.validation.criteria import Criterion, Part, Quantity
 from anabranch.validation.judgement import Compared, Equivalence
@@ -51,6 +53,18 @@ def test_later_runs_of_a_test_case_replace_those_that_are_there(tmp_path: Path) 
     assert kept.read(file) == runs(a=second, b=other)
     with pytest.raises(InputError, match=r"another kernel, Linux 6\.12\.8 .* than those of now, Linux 6\.18"):
         kept.write(file, runs(replace(KERNEL, release="6.18"), a=first))
+
+
+def test_a_file_that_could_not_be_written_is_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "runs.parquet"
+    file.write_text("before", "utf-8")
+    with suppress(InterruptedError), outputs.replacing(file) as new:
+        new.write_text("half", "utf-8")
+        raise InterruptedError
+    assert {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()} == {file.name: "before"}
+    with outputs.replacing(file) as new:
+        new.write_text("whole", "utf-8")
+    assert {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()} == {file.name: "whole"}
 
 
 def test_what_is_no_table_of_live_runs_is_refused(anabranch: Run, tmp_path: Path) -> None:

@@ -79,7 +79,5 @@ def add(file: Path, more: Sequence[Mapping[str, Any]], order: Sequence[str]) -> 
     check_kernel(file)
     old = read(file) if file.exists() else []
     whole = frame([*old, *more]).sort(order)
-    new = file.with_suffix(".new")
-    with outputs.writing(file):
+    with outputs.writing(file), outputs.replacing(file) as new:
         whole.write_parquet(new, compression="zstd", statistics=False)
-        new.replace(file)

@@ -67,12 +67,8 @@ def write(folder: Path, plan: Plan, seeds: tuple[int, ...]) -> Path:
     }
     with outputs.writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        new = file.with_name(f".{file.name}.new")
-        try:
+        with outputs.replacing(file) as new:
             new.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-            new.replace(file)
-        finally:
-            new.unlink(missing_ok=True)
     return file
 
 

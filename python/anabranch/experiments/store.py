@@ -159,7 +159,9 @@ class Store:
         runs.mkdir(parents=True, exist_ok=True)
         about = self.folder / _ABOUT
         if not about.is_file():
-            _write_whole(about, json.dumps({"schema": SCHEMA, **self._build}, indent=2).encode() + b"\n")
+            with outputs.replacing(about) as new, new.open("wb") as file:
+                file.write(json.dumps({"schema": SCHEMA, **self._build}, indent=2).encode() + b"\n")
+                os.fsync(file.fileno())
         self._path = runs / f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{uuid.uuid4().hex[:12]}{_ENDING}"
         # Without a buffer, what was written survives a kill.
         self._file = self._path.open("xb", buffering=0)
@@ -255,18 +257,6 @@ def _read_about(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"{path}: this is no description of a store; {_REMEDY}") from error
     return found if isinstance(found, dict) else {}
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Writes a file that is either whole or absent, also where several processes write the same one."""
-    new = path.with_name(f".{path.name}-{uuid.uuid4().hex[:12]}")
-    try:
-        with new.open("wb") as file:
-            file.write(content)
-            os.fsync(file.fileno())
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
 
 
 def _short(value: object) -> str:

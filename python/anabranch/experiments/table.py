@@ -122,12 +122,8 @@ def write(table: pl.DataFrame, path: Path, about: About) -> None:
     """
     with outputs.writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_name(f".{path.name}.new")
-        try:
+        with outputs.replacing(path) as new:
             table.write_parquet(new, metadata={_ABOUT: json.dumps(about.__dict__)})
-            new.replace(path)
-        finally:
-            new.unlink(missing_ok=True)
 
 
 def read(path: Path) -> tuple[pl.DataFrame, About]:

@@ -75,12 +75,8 @@ def write(report: Report, path: Path) -> Path:
     text = render(report)
     with outputs.writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_name(f".{path.name}.new")
-        try:
+        with outputs.replacing(path) as new:
             new.write_text(text, encoding="utf-8")
-            new.replace(path)
-        finally:
-            new.unlink(missing_ok=True)
     return path
 
 

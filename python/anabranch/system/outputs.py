@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,3 +53,18 @@ def writing(place: Path) -> Iterator[None]:
         full = getattr(error, "errno", None) == errno.ENOSPC or "os error 28" in reason or "No space left" in reason
         number = errno.ENOSPC if full else getattr(error, "errno", None) or errno.EIO
         raise OSError(number, os.strerror(number) if full else reason, str(place)) from error
+
+
+@contextmanager
+def replacing(file: Path) -> Iterator[Path]:
+    """Writes a file that is either whole or as it was before, also where several processes write the same one.
+
+    Yields:
+        Where to write the new content; it takes the place of the file at the end, and is removed on an error.
+    """
+    new = file.with_name(f".{file.name}-{uuid.uuid4().hex[:12]}")
+    try:
+        yield new
+        new.replace(file)
+    finally:
+        new.unlink(missing_ok=True)

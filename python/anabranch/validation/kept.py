@@ -52,10 +52,8 @@ def write(file: Path, runs: LiveRuns) -> LiveRuns:
             )
         whole = LiveRuns(runs.kernel, {**old.by_case, **runs.by_case})
     rows = [row for (part, name), each in whole.by_case.items() for row in _rows(part, name, each, whole.kernel)]
-    new = file.with_suffix(".new")
-    with outputs.writing(file):
+    with outputs.writing(file), outputs.replacing(file) as new:
         frame(rows).write_parquet(new, compression="zstd", statistics=False)
-        new.replace(file)
     return whole
 
 
