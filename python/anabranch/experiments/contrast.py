@@ -30,6 +30,7 @@ from anabranch.experiments.effects import Effect
 from anabranch.experiments.family import Family
 from anabranch.experiments.sampling import Differences, More, Unit, Values
 from anabranch.experiments.statistics import SIGNIFICANCE, Interval
+from anabranch.wording.numerals import known
 
 
 class ContrastVerdict(StrEnum):
@@ -395,11 +396,11 @@ def rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
                 for share, interval in entry.quantiles.items()
                 for key, value in _interval(f"difference_q{share * 100:g}", interval).items()
             },
-            "p_value_holm": _known(entry.p_value),
-            "p_value": _known(difference.p_value) if difference else None,
-            "p_value_wilcoxon": _known(difference.wilcoxon_p_value) if difference else None,
-            "p_value_equivalence_holm": _known(entry.equivalence_p_value),
-            "effect_size": _known(difference.effect_size) if difference else None,
+            "p_value_holm": known(entry.p_value),
+            "p_value": known(difference.p_value) if difference else None,
+            "p_value_wilcoxon": known(difference.wilcoxon_p_value) if difference else None,
+            "p_value_equivalence_holm": known(entry.equivalence_p_value),
+            "effect_size": known(difference.effect_size) if difference else None,
             "more_seeds": _more(entry, Unit.SEED),
             "more_networks": _more(entry, Unit.NETWORK),
         }
@@ -416,7 +417,7 @@ def effect_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
     """A row per level of a main effect and one of the interaction, for tables and JSON."""
     for effect in comparison.effects:
         head = {"metric": comparison.contrast.metric, **comparison.facet, "factors": " x ".join(effect.factors)}
-        p_value = {"p_value_holm": _known(effect.p_value)}
+        p_value = {"p_value_holm": known(effect.p_value)}
         if not effect.levels:
             yield {**head, "level": None, **p_value}
         for level in effect.levels:
@@ -426,12 +427,7 @@ def effect_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
 
 def _interval(name: str, interval: Interval) -> dict[str, float | None]:
     return {
-        name: _known(interval.estimate),
-        f"{name}_low": _known(interval.low),
-        f"{name}_high": _known(interval.high),
+        name: known(interval.estimate),
+        f"{name}_low": known(interval.low),
+        f"{name}_high": known(interval.high),
     }
-
-
-def _known(value: float) -> float | None:
-    """JSON has neither NaN nor infinity."""
-    return value if math.isfinite(value) else None

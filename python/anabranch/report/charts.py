@@ -300,10 +300,6 @@ def _means(rows: pl.DataFrame, figure: Figure, categories: Sequence[str]) -> dic
     return {
         "x": places,
         "y": [found[at].estimate * scale for at in places],
-        "low": [_known(found[at].low * scale) for at in places],
-        "high": [_known(found[at].high * scale) for at in places],
+        "low": [numerals.known(found[at].low * scale) for at in places],
+        "high": [numerals.known(found[at].high * scale) for at in places],
     }
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -40,6 +40,7 @@ from anabranch.report.document import (
     Value,
 )
 from anabranch.system import outputs
+from anabranch.wording import numerals
 
 _STYLES = ("uPlot.min.css", "page.css")
 # Where page.css needs the dark colours: where the system asks for them, and where the reader does.
@@ -434,10 +435,7 @@ def _label(column: Column, values: Sequence[Value]) -> dict[str, Any]:
 
 def _short(value: float | None) -> float | None:
     """The number with the digits that a screen shows."""
-    if value is None or value != value or value in (float("inf"), float("-inf")):
-        return None
-    short = float(f"{value:.{_SIGNIFICANT}g}")
-    return int(short) if short.is_integer() else short
+    return numerals.rounded(value, _SIGNIFICANT)
 
 
 def _packed(data: Any) -> str:

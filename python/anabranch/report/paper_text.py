@@ -16,6 +16,7 @@ from anabranch.experiments.reproduction import Reproduction, Tested, Under
 from anabranch.experiments.statistics import Interval
 from anabranch.report import paper_figures
 from anabranch.wording import markdown as marked
+from anabranch.wording import numerals
 from anabranch.wording.summary import plural
 
 SCHEMA = 1
@@ -75,7 +76,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "decided": finding.outcome != Outcome.UNDECIDED,
         "difference": finding.decision.relation,
         "in_margins": _interval(finding.decision.in_margins),
-        "seeds_needed": _finite(finding.decision.needs) if finding.outcome == Outcome.UNDECIDED else None,
+        "seeds_needed": numerals.known(finding.decision.needs) if finding.outcome == Outcome.UNDECIDED else None,
     }
 
 
@@ -87,14 +88,10 @@ def _quantity(each: Quantity) -> dict[str, Any]:
     return {
         "what": each.what,
         "paper": each.paper or None,
-        "mean": _finite(each.ours.estimate),
-        "half_width": _finite(each.ours.half_width),
+        "mean": numerals.known(each.ours.estimate),
+        "half_width": numerals.known(each.ours.half_width),
         "seeds": each.seeds,
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _under(each: Under) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from anabranch.results.recording import Array, Recording
 from anabranch.results.sequence import Sequences
 from anabranch.results.series import SessionSeries
 from anabranch.results.timeline import Graph
-from anabranch.wording import summary
+from anabranch.wording import numerals, summary
 
 _SIGNIFICANT = 4
 
@@ -110,14 +109,14 @@ def _graph(graph: Graph, session: SessionSeries, colours: Mapping[str, int]) -> 
         "times": shared.get(id(graph.times_s)) or _times(graph.times_s),
         "lines": lines,
         "path": graph.path,
-        "limit": None if graph.limit is None else _rounded(graph.limit),
+        "limit": numerals.rounded(graph.limit, _SIGNIFICANT),
         "texts": graph.texts,
         "underflows": _times(graph.underflows_s),
     }
 
 
 def _numbers(values: Array) -> Numbers:
-    return [_rounded(value) for value in values.tolist()]
+    return [numerals.rounded(value, _SIGNIFICANT) for value in values.tolist()]
 
 
 def _times(instants: Array) -> list[float]:
@@ -131,12 +130,3 @@ def _spans(spans: Array) -> list[list[float]]:
 def _time(value: float) -> float:
     """An instant or a length in seconds, to the millisecond: significant digits would blur the end of a long run."""
     return round(value, 3)
-
-
-def _rounded(value: float) -> float | None:
-    """The number with the digits that a screen shows; JSON has no others than finite ones."""
-    if not math.isfinite(value):
-        return None
-    short = float(f"{value:.{_SIGNIFICANT}g}")
-    # `3.0` takes more room than `3`.
-    return int(short) if short.is_integer() else short

@@ -13,7 +13,7 @@ from anabranch.validation.cases import TestCase
 from anabranch.validation.criteria import Part
 from anabranch.validation.judgement import Compared, Equivalence, Judgement, part_verdict
 from anabranch.validation.measurement import Lateness, Measurement
-from anabranch.wording import markdown
+from anabranch.wording import markdown, numerals
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def _compared(compared: Compared) -> dict[str, Any]:
 
 
 def _interval(found: Mean) -> dict[str, float | None]:
-    return {"mean": found.estimate, "half": found.half if math.isfinite(found.half) else None}
+    return {"mean": found.estimate, "half": numerals.known(found.half)}
 
 
 def _row(case: TestCase, compared: Compared) -> Row:

@@ -46,3 +46,17 @@ def plus_minus(mean: float, half_width: float | None) -> str:
     limits = [decimals([value], significant) for value, significant in ((half_width, 2), (mean, 4)) if value != 0.0]
     places = min(limits, default=0)
     return f"{mean:z.{places}f} ± {half_width:.{places}f}"
+
+
+def known(value: float | None) -> float | None:
+    """The number as JSON has it, which has neither NaN nor infinity."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def rounded(value: float | None, significant: int) -> float | None:
+    """The number as JSON has it, with so many significant digits."""
+    if (value := known(value)) is None:
+        return None
+    short = float(f"{value:.{significant}g}")
+    # `3.0` takes more room than `3`.
+    return int(short) if short.is_integer() else short
