@@ -138,7 +138,7 @@ def test_plots_are_files_of_the_run_folder_and_captures_only_where_they_are_want
 def test_plots_that_do_not_exist_and_live_runs_are_refused(scenario: Path, anabranch: Run) -> None:
     failed = anabranch("run", scenario, "--plots", "sequence,rt")
     assert failed.returncode == 2
-    assert "there is no plot `rt`; expected sequence or rtt; did you mean `rtt`?" in failed.stderr
+    assert "there is no plot `rt`; expected one of sequence, rtt; did you mean `rtt`?" in failed.stderr
     live = anabranch("run", scenario, "--plots", "rtt", "--live")
     assert live.returncode == 2
     assert "--plots is for simulated runs" in live.stderr

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from anabranch import _core, arguments
 from anabranch.algorithms.bases import BASES, AbrRule, Algorithm, CongestionControl, PathPolicy, Scheduler
+from anabranch.errors import alternatives, nearest
 
 _WORDS = {
     "scheduler": "scheduler",
@@ -136,8 +137,8 @@ def locate(name: str, folders: Sequence[Path] = ()) -> object:
     module = _import(name, module_name, folders)
     cls = getattr(module, class_name, None)
     if cls is None:
-        nearest = _core.nearest(class_name, [known for known in vars(module) if not known.startswith("_")])
-        hint = f"; did you mean `{module_name}:{nearest}`?" if nearest else ""
+        public = [known for known in vars(module) if not known.startswith("_")]
+        hint = nearest(class_name, public)
         raise RefusalError("name", f"`{name}`: {_file_of(module)} has no class `{class_name}`{hint}")
     return cls
 
@@ -173,10 +174,8 @@ def check_options(name: str, cls: type[Algorithm], options: Mapping[str, Any]) -
     ]
     for option in options:
         if option not in takes:
-            nearest = _core.nearest(option, takes)
-            known = f"known are {', '.join(takes)}" if takes else "its constructor takes none"
-            hint = f"did you mean `{nearest}`?" if nearest else known
-            raise RefusalError(option, f"`{name}` has no such option; {hint}")
+            hint = alternatives(option, takes) or "; its constructor takes none"
+            raise RefusalError(option, f"`{name}` has no such option{hint}")
     absent = [p.name for p in parameters.values() if p.default is p.empty and p.name in takes and p.name not in options]
     if absent:
         raise RefusalError("name", f"`{name}` needs the option{'s' if len(absent) > 1 else ''} {', '.join(absent)}")
@@ -196,8 +195,8 @@ def _import(name: str, module_name: str, folders: Sequence[Path]) -> ModuleType:
         except ModuleNotFoundError as error:
             if error.name is not None and (module_name == error.name or module_name.startswith(error.name + ".")):
                 looked_in = " or ".join(map(str, places(folders)))
-                nearest = _core.nearest(module_name, [path.stem for p in places(folders) for path in p.glob("*.py")])
-                hint = f"; did you mean `{nearest}`?" if nearest else f"; expected {module_name}.py in {looked_in}"
+                modules = [path.stem for place in places(folders) for path in place.glob("*.py")]
+                hint = nearest(module_name, modules, f"; expected {module_name}.py in {looked_in}")
                 raise RefusalError("name", f"`{name}`: there is no module `{module_name}`{hint}") from None
             raise RefusalError("name", f"`{name}`: {type(error).__name__}: {error}{_place(error)}") from None
         except Exception as error:

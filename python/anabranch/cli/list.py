@@ -11,7 +11,7 @@ from rich.text import Text
 from anabranch import _core
 from anabranch.cli import completion
 from anabranch.cli.console import answer, echo_json
-from anabranch.errors import InputError
+from anabranch.errors import InputError, alternatives
 from anabranch.library import catalogue
 
 EXAMPLES = "Example: anabranch list schedulers"
@@ -79,9 +79,7 @@ def entries(kind: str) -> list[Entry]:
 
 def unknown(word: str, known: list[str]) -> str:
     """What to say when nothing has that name: what there is, and what was probably meant."""
-    nearest = _core.nearest(word, known)
-    hint = f"; did you mean `{nearest}`?" if nearest else ""
-    return f"nothing is called `{word}`; expected one of {', '.join(known)}{hint}"
+    return f"nothing is called `{word}`{alternatives(word, known)}"
 
 
 def _table(entries: list[Entry]) -> Table:

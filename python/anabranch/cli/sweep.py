@@ -25,7 +25,7 @@ from anabranch.cli.plan import (
     cores,
     duration_s,
 )
-from anabranch.errors import InputError
+from anabranch.errors import InputError, alternatives
 from anabranch.system import outputs, provenance
 from anabranch.wording.summary import plural
 
@@ -149,8 +149,6 @@ def sweep(
 
 def _check_by(plan: Plan, by: Sequence[str]) -> None:
     """Refuses what is no axis of the plan."""
-    from anabranch.experiments.document import alternatives
-
     for name in by:
         if name not in plan.columns:
             what = alternatives(name, plan.columns) if plan.columns else "; the plan varies nothing"

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from anabranch.errors import InputError
-from anabranch.experiments.document import Document, Way, alternatives
+from anabranch.errors import InputError, alternatives
+from anabranch.experiments.document import Document, Way
 from anabranch.experiments.variation import Axis, Point, leaves
 
 _DIRECTION = re.compile(r"^(link\.[^.]+)\.(?:up|down)\b")

@@ -14,9 +14,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from anabranch.errors import InputError
+from anabranch.errors import InputError, alternatives
 from anabranch.experiments import statistics
-from anabranch.experiments.document import alternatives
 from anabranch.experiments.statistics import Array, Interval
 from anabranch.experiments.study import Case, Metric, Study
 

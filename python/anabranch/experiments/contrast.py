@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anabranch.errors import InputError
+from anabranch.errors import InputError, alternatives
 from anabranch.experiments import effects, sampling, statistics
 from anabranch.experiments.blocks import Block, blocks
 from anabranch.experiments.contrast_spec import Contrast, Labels
-from anabranch.experiments.document import alternatives
 from anabranch.experiments.effects import Effect
 from anabranch.experiments.family import Family
 from anabranch.experiments.sampling import Differences, More, Unit, Values

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from anabranch import _core
-from anabranch.errors import InputError
+from anabranch.errors import InputError, alternatives
 from anabranch.system import regular
 
 _T = TypeVar("_T")
@@ -104,20 +104,6 @@ def read(path: Path, what: str = "a plan") -> Document:
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: this is no text in UTF-8; expected {what} in TOML") from error
     return Document(text, path)
-
-
-def alternatives(word: str, known: Iterable[str]) -> str:
-    """What to say after a wrong word: what there is, and what was probably meant."""
-    names = list(known)
-    nearest = _core.nearest(word, names)
-    # A long list hides the answer.
-    listed = (
-        f"; expected one of {', '.join(names)}" if names and (nearest is None or len(names) <= _MOST_LISTED) else ""
-    )
-    return listed + (f"; did you mean `{nearest}`?" if nearest else "")
-
-
-_MOST_LISTED = 16
 
 
 def _kind(value: Any) -> str:

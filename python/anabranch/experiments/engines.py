@@ -5,8 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass
 
-from anabranch.errors import InputError
-from anabranch.experiments.document import alternatives
+from anabranch.errors import InputError, alternatives
 from anabranch.live.run import MODEL, SERVERS, clients
 
 KERNEL = "kernel"

@@ -16,12 +16,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from anabranch.errors import InputError
+from anabranch.errors import InputError, alternatives
 from anabranch.experiments import kept_runs, variation
 from anabranch.experiments import plan as plans
 from anabranch.experiments.claims import Claim, TableOf
 from anabranch.experiments.conditions import Condition, Overrides, with_more
-from anabranch.experiments.document import Document, Way, alternatives, read
+from anabranch.experiments.document import Document, Way, read
 from anabranch.experiments.plan import Plan
 from anabranch.experiments.sweep import Experiment
 from anabranch.runs.reading import overrides_of

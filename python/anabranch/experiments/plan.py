@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from anabranch import _core
-from anabranch.errors import InputError
+from anabranch.errors import InputError, alternatives
 from anabranch.experiments import engines, variation
 from anabranch.experiments.changes import NO_CHANGES, Changes
 from anabranch.experiments.contrast_spec import Contrast, Margin, Unfinished
-from anabranch.experiments.document import Document, Way, alternatives, read
+from anabranch.experiments.document import Document, Way, read
 from anabranch.experiments.engines import SIMULATION, Engine
 from anabranch.experiments.variation import MOST_POINTS, Axis, Draw
+from anabranch.runs import reading
 
 SCHEMA = 1
 """The version of plans."""
@@ -297,11 +298,9 @@ def _scenarios(document: Document) -> tuple[str, ...]:
         elif _core.shipped(name) is not None:
             found.append(name)
         else:
-            names = [entry[1] for entry in _core.registry() if entry[0] == "scenarios"]
-            nearest = _core.nearest(name, names)
-            hint = f"; did you mean `{nearest}`?" if nearest else "; `anabranch list scenarios` names them"
             place = ("scenario", str(position)) if isinstance(value, list) else ("scenario",)
-            raise document.mistake(place, f"there is no file {file} and no shipped scenario `{name}`{hint}")
+            what = f"there is no file {file} and no shipped scenario `{name}`{reading.nearest_scenario(name)}"
+            raise document.mistake(place, what)
     return tuple(found)
 
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anabranch.errors import InputError
+from anabranch.errors import InputError, alternatives
 from anabranch.experiments import contrast, statistics
 from anabranch.experiments.contrast import Comparison
-from anabranch.experiments.document import alternatives
 from anabranch.experiments.statistics import Array, Interval
 from anabranch.results.frames import frame
 

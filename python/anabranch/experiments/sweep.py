@@ -14,13 +14,13 @@ from typing import Protocol
 import polars as pl
 
 from anabranch import _core
-from anabranch.errors import InputError
+from anabranch.errors import InputError, alternatives
 from anabranch.experiments import conditions, contrast, origin, table
 from anabranch.experiments.changes import Changes
 from anabranch.experiments.conditions import Condition, Run
 from anabranch.experiments.contrast import Comparison
 from anabranch.experiments.contrast_spec import Contrast
-from anabranch.experiments.document import Way, alternatives
+from anabranch.experiments.document import Way
 from anabranch.experiments.executor import Executor, Finished
 from anabranch.experiments.plan import Plan
 from anabranch.experiments.stopping import Goal, more_seeds

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from anabranch import _core
-from anabranch.experiments.document import Document, Way, alternatives
+from anabranch.errors import alternatives
+from anabranch.experiments.document import Document, Way
 from anabranch.experiments.engines import Engine
 from anabranch.runs.reading import overrides_of
 from anabranch.tables import TraceRate

@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from anabranch import _core
+from anabranch import _core, errors
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,7 @@ class Catalogue(Mapping[str, Entry]):
         try:
             return self._entries[name]
         except KeyError:
-            nearest = _core.nearest(name, list(self._entries)) if isinstance(name, str) else None
-            hint = f"; did you mean `{nearest}`?" if nearest else ""
+            hint = errors.nearest(name, self._entries) if isinstance(name, str) else ""
             raise KeyError(f"no {self.kind} called `{name}`{hint}") from None
 
     def __contains__(self, name: object) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch import _core
-from anabranch.errors import InputError
+from anabranch.errors import InputError, alternatives
 from anabranch.live import counters
 from anabranch.results import metrics
 from anabranch.runs import reading, session, warning
@@ -204,9 +204,7 @@ def _prepare(server: str, client: str) -> None:
     if server not in SERVERS:
         raise InputError(f"--server {server}: expected {' or '.join(SERVERS)}")
     if client != MODEL and client not in clients():
-        near = _core.nearest(client, [MODEL, *clients()])
-        hint = f"; did you mean `{near}`?" if near else ""
-        raise InputError(f"--client {client}: expected one of {', '.join([MODEL, *clients()])}{hint}")
+        raise InputError(f"--client {client}: there is no such client{alternatives(client, [MODEL, *clients()])}")
     if not hasattr(_core, "Testbed"):
         raise _core.LiveError("live runs need Linux: network namespaces, TUN devices and Multipath TCP in the kernel")
     if client != MODEL:

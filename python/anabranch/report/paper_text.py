@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from anabranch._core import __version__
-from anabranch.errors import InputError
+from anabranch.errors import InputError, alternatives
 from anabranch.experiments.claims import Finding, Outcome, Quantity, Relation, Table, digits
-from anabranch.experiments.document import alternatives
 from anabranch.experiments.reproduction import Reproduction, Tested, Under
 from anabranch.experiments.statistics import Interval
 from anabranch.report import paper_figures

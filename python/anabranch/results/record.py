@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from anabranch.errors import nearest
+
 
 class Record(dict[str, Any]):
     """An object of JSON: ``record["goodput_bps"]`` and ``record.goodput_bps`` are the same.
@@ -28,11 +30,7 @@ class Record(dict[str, Any]):
             return [*super().__dir__(), *self]
 
     def _unknown(self, name: str) -> str:
-        from anabranch import _core
-
-        nearest = _core.nearest(name, list(type(self).__annotations__))
-        hint = f"; did you mean `{nearest}`?" if nearest else ""
-        return f"{type(self).__name__} has no `{name}`{hint}"
+        return f"{type(self).__name__} has no `{name}`{nearest(name, type(self).__annotations__)}"
 
     def __reduce__(self) -> tuple[type[Self], tuple[dict[str, Any]]]:
         return type(self), (dict(self),)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch.errors import InputError
+from anabranch.errors import InputError, alternatives
 from anabranch.results import capture, sequence
 from anabranch.results.metrics import Metrics
 from anabranch.results.recording import Recording
@@ -33,9 +32,7 @@ def of_text(text: str) -> tuple[str, ...]:
     named = [part.strip() for part in text.split(",")]
     for name in named:
         if name not in PLOTS:
-            near = difflib.get_close_matches(name, PLOTS, 1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            raise InputError(f"--plots {text}: there is no plot `{name}`; expected {' or '.join(PLOTS)}{hint}")
+            raise InputError(f"--plots {text}: there is no plot `{name}`{alternatives(name, PLOTS)}")
     return tuple(plot for plot in PLOTS if plot in named)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from anabranch import _core, arguments
+from anabranch.errors import nearest
 from anabranch.system import regular
 
 # What a scenario given as a dictionary is called in messages and metrics.
@@ -68,7 +69,10 @@ def _folder(path: Path) -> str:
 
 
 def _unknown(name: str) -> str:
+    return f"{name}: there is no such file and no shipped scenario of that name{nearest_scenario(name)}"
+
+
+def nearest_scenario(name: str) -> str:
+    """What to say of a name that no shipped scenario has."""
     names = [entry[1] for entry in _core.registry() if entry[0] == "scenarios"]
-    nearest = _core.nearest(name, names)
-    hint = f"; did you mean `{nearest}`?" if nearest else "; `anabranch list scenarios` names them"
-    return f"{name}: there is no such file and no shipped scenario of that name{hint}"
+    return nearest(name, names, "; `anabranch list scenarios` names them")
