@@ -20,7 +20,7 @@ def rust_uses(source: Path) -> Graph:
 
 
 def python_uses(package: Path) -> Graph:
-    """Which modules of a package use which others of it, also within functions; imports for types alone aside."""
+    """Which modules of a package use which others of it, also within functions and for types alone."""
     files = {_dotted(package, path): path for path in package.rglob("*.py") if "papers" not in path.parts}
     return {
         module: {used for used in _imported(ast.parse(path.read_text("utf-8")), files) if used != module}
@@ -35,8 +35,6 @@ def _dotted(package: Path, path: Path) -> str:
 
 def _imported(tree: ast.AST, files: dict[str, Path]) -> Iterator[str]:
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            continue
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names if name.name in files)
         elif isinstance(node, ast.ImportFrom) and node.module in files:

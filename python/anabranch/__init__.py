@@ -13,7 +13,7 @@ Runs: `run`, `Scenario`. Many of them: `sweep`, `compare`. What can be named:
 Times are in seconds, rates in bit/s, sizes in bytes; every number's name ends in its unit.
 """
 
-from anabranch._core import InputError, __version__
+from anabranch._core import __version__
 from anabranch.algorithms import (
     AbrRule,
     Ack,
@@ -46,6 +46,7 @@ from anabranch.algorithms import (
     path_policy,
     scheduler,
 )
+from anabranch.errors import InputError
 from anabranch.library.catalogue import (
     abr_rules,
     congestion_controls,

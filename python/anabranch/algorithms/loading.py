@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from anabranch import _core, arguments
 from anabranch.algorithms.bases import BASES, AbrRule, Algorithm, CongestionControl, PathPolicy, Scheduler
-from anabranch.errors import alternatives, nearest
+from anabranch.errors import InputError, alternatives, nearest
 
 _WORDS = {
     "scheduler": "scheduler",
@@ -71,11 +71,11 @@ def _registration(kind: str, name: str) -> Callable[[_A], _A]:
         try:
             _check_class(kind, name, cls)
         except RefusalError as refusal:
-            raise _core.InputError(str(refusal.args[1])) from None
+            raise InputError(str(refusal.args[1])) from None
         taken = [entry[1] for entry in _core.registry() if entry[0] == registry_of(kind)]
         if name in taken or ":" in name or not name:
             reason = "is built in" if name in taken else "is no name; expected one without a colon"
-            raise _core.InputError(f"`{name}` {reason}")
+            raise InputError(f"`{name}` {reason}")
         _registered[kind, name] = cls
         return cls
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from anabranch import _core
 from anabranch.algorithms import loading
 from anabranch.algorithms.bases import Algorithm
+from anabranch.errors import InputError
 
 # Other packages that were imported keep what they are: the compiled part of ours cannot be imported twice.
 _KEPT = ("anabranch", "__main__")
@@ -42,9 +42,9 @@ def _find(kind: str, name: str, directory: Path | None) -> type[Algorithm]:
         cls = loading.find(kind, name, _folders(directory))
         loading.check_options(name, cls, {})
     except loading.RefusalError as refusal:
-        raise _core.InputError(f"--{option}: {refusal.args[1]}") from None
+        raise InputError(f"--{option}: {refusal.args[1]}") from None
     except SystemExit:
-        raise _core.InputError(f"--{option}: `{name}`: its module ends the program when it is imported") from None
+        raise InputError(f"--{option}: `{name}`: its module ends the program when it is imported") from None
     return cls
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch import _core, arguments
-from anabranch._core import InputError
+from anabranch.errors import InputError
 from anabranch.runs import display
 from anabranch.system import provenance
 

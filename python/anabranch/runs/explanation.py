@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from anabranch.results.metrics import Metrics, SessionMetrics
     from anabranch.results.recording import Mark, Recording, SessionRecording
-    from anabranch.runs.session import Run
+    from anabranch.runs.finished import FinishedRun
 
 _FIRST_RUN = 0.2
 """The part of the progress that the run itself is, where it is repeated without its causes."""
@@ -185,15 +185,16 @@ def explain(
 
 
 def of_run(
-    run: Run, *, session: int, stall: int | None, segment: int | None, at: float | None, what_if: bool
+    run: FinishedRun, *, session: int, stall: int | None, segment: int | None, at: float | None, what_if: bool
 ) -> Explanation:
     """As `anabranch.Run.explain`."""
-    _require_simulated(run.metrics["engine"], run.name)
+    name = run.metrics["scenario"]
+    _require_simulated(run.metrics["engine"], name)
 
     def load(more: Sequence[tuple[str, str]]) -> _core.Scenario:
-        return _core.load(run.scenario, name=run.name, directory=None, overrides=more)
+        return _core.load(run.scenario, name=name, directory=None, overrides=more)
 
-    source = _Source(run.name, load, run.seed, run.metrics)
+    source = _Source(name, load, run.seed, run.metrics)
     return _explain(source, _Question(session, stall, segment, at), what_if, None)
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anabranch.errors import InputError, alternatives
 from anabranch.results import capture, sequence
 from anabranch.results.metrics import Metrics
 from anabranch.results.recording import Recording
 from anabranch.results.sequence import Sequences
-
-if TYPE_CHECKING:
-    from anabranch.runs.session import Run
+from anabranch.runs.finished import FinishedRun
 
 PLOTS = ("sequence", "rtt")
 """The plots that there are."""
@@ -36,7 +34,7 @@ def of_text(text: str) -> tuple[str, ...]:
     return tuple(plot for plot in PLOTS if plot in named)
 
 
-def of_captures(folder: Path, run: Run) -> Sequences:
+def of_captures(folder: Path, run: FinishedRun) -> Sequences:
     """What the captures of a run say of those of its sessions that are recorded.
 
     Args:
@@ -49,7 +47,7 @@ def of_captures(folder: Path, run: Run) -> Sequences:
     return sequence.of_packets(capture.read(folder / "server.pcapng"), len(run.recording.sessions))
 
 
-def write(folder: Path, run: Run, sequences: Sequences, plots: Sequence[str], session: int | None) -> None:
+def write(folder: Path, run: FinishedRun, sequences: Sequences, plots: Sequence[str], session: int | None) -> None:
     """Writes the table of all sessions, and the figures of one.
 
     Args:

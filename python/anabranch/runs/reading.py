@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from anabranch import _core, arguments
-from anabranch.errors import nearest
+from anabranch.errors import InputError, nearest
 from anabranch.system import regular
 
 # What a scenario given as a dictionary is called in messages and metrics.
@@ -44,7 +44,7 @@ def load(
         return _core.load(text, name=str(path), directory=path.parent, overrides=overrides, modules=modules)
     shipped = _core.shipped(name)
     if shipped is None:
-        raise _core.InputError(_folder(path) if path.is_dir() else _unknown(name))
+        raise InputError(_folder(path) if path.is_dir() else _unknown(name))
     return _core.load(shipped, name=name, directory=None, overrides=overrides, modules=modules)
 
 
@@ -59,7 +59,7 @@ def _text(content: bytes, name: str) -> str:
         # Windows' line ends count as one, as they do in a file that is opened as text.
         return content.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        raise _core.InputError(f"{name}: this is no text in UTF-8; expected a scenario in TOML") from error
+        raise InputError(f"{name}: this is no text in UTF-8; expected a scenario in TOML") from error
 
 
 def _folder(path: Path) -> str:

@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anabranch import arguments
 from anabranch.errors import InputError
@@ -35,11 +35,8 @@ from anabranch.results.metrics import Metrics
 from anabranch.results.recording import Recording
 from anabranch.results.sequence import Sequences
 from anabranch.runs import plots
-from anabranch.system import outputs, provenance
-
-if TYPE_CHECKING:
-    from anabranch.runs.session import Run
-from anabranch.system import regular
+from anabranch.runs.finished import FinishedRun
+from anabranch.system import outputs, provenance, regular
 
 SCHEMA = 1
 """The version of ``run.json``."""
@@ -88,7 +85,7 @@ class StoredRun:
     sequences: Sequences | None = None
 
 
-def write(run: Run, directory: Path | None = None, *, session: int | None = None, figure: bool = True) -> Path:
+def write(run: FinishedRun, directory: Path | None = None, *, session: int | None = None, figure: bool = True) -> Path:
     """Writes a run folder.
 
     Args:
@@ -117,7 +114,7 @@ def write(run: Run, directory: Path | None = None, *, session: int | None = None
     return folder
 
 
-def _write_files(run: Run, folder: Path, session: int | None, figure: bool) -> None:
+def _write_files(run: FinishedRun, folder: Path, session: int | None, figure: bool) -> None:
     """Writes all files, the small ones that say most first: a disk may become full."""
     _remove_files(folder)
     for name in (
@@ -193,7 +190,7 @@ def read(directory: Path) -> StoredRun:
     return StoredRun(directory, scenario, metrics.read(directory / _METRICS), about, recorded, sequences)
 
 
-def _next_free(run: Run) -> Path:
+def _next_free(run: FinishedRun) -> Path:
     """Makes the first numbered folder that does not exist; two runs that start together get two."""
     name = str(run.metrics["scenario"])
     # A shipped scenario's name is used whole (`sticky/base`), of a file only its own name.
@@ -227,7 +224,7 @@ def check_session(session: int, where: object, recorded: int) -> None:
         raise InputError(f"{where}: there is no recording of session {session}; expected {known}")
 
 
-def _draw(run: Run, folder: Path, session: int | None) -> None:
+def _draw(run: FinishedRun, folder: Path, session: int | None) -> None:
     """Draws the run, or one session; a run of cross traffic alone has none."""
     if not run.recording.sessions:
         return
@@ -238,7 +235,7 @@ def _draw(run: Run, folder: Path, session: int | None) -> None:
         style.save(figure, folder / name)
 
 
-def _about(run: Run) -> dict[str, Any]:
+def _about(run: FinishedRun) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "scenario": run.metrics["scenario"],

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch import _core, arguments
+from anabranch.errors import InputError
 from anabranch.results import metrics
 from anabranch.results.metrics import Metrics
 from anabranch.runs import display, reading, warning
@@ -225,7 +226,7 @@ class Run:
         found = frame.filter(pl.col("name") == name)
         if found.is_empty():
             emitted = ", ".join(f"`{other}`" for other in frame["name"].unique(maintain_order=True))
-            raise _core.InputError(f"nothing was emitted under `{name}`; there is {emitted or 'nothing in this run'}")
+            raise InputError(f"nothing was emitted under `{name}`; there is {emitted or 'nothing in this run'}")
         return found
 
     def save(self, directory: str | Path | None = None, *, session: int | None = None) -> Path:
