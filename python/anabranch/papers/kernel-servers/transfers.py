@@ -18,18 +18,20 @@ from criteria import (
     APACHE,
     APACHE_ALIKE,
     BEGIN_S,
+    CHUNK_BYTES,
     CHUNKS,
     NETWORKS,
     NGINX,
     NGINX_ALIKE,
+    PLAN,
     SECONDS,
     TESTBED,
-    Network,
 )
 
 from anabranch import _core
 from anabranch.experiments import outside
 from anabranch.live import servers
+from anabranch.runs import reading
 
 # The kernel's name of NewReno: a namespace may choose no other, and Apache takes the namespace's.
 _CONTROL = "reno"
@@ -37,17 +39,17 @@ _CONTROL = "reno"
 _FILE_BYTES = 200_000_000
 
 
-def live(network: Network, server: str, seed: int) -> dict[str, Any]:
+def live(network: str, server: str, seed: int) -> dict[str, Any]:
     """A transfer to curl."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         folder.chmod(0o755)
         root = folder / "www"
         root.mkdir()
-        size = network.chunk or _FILE_BYTES
+        size = CHUNK_BYTES.get(network, _FILE_BYTES)
         with (root / "file").open("wb") as file:
             file.truncate(size)
-        scenario = _core.load(network.scenario, name="transfer", directory=None, overrides=())
+        scenario = reading.load(PLAN.scenarios[0], NETWORKS[network])
         testbed = stack.enter_context(
             _core.Testbed(scenario, seed=seed, server="kernel", client="program", record_events=False)
         )
@@ -62,17 +64,17 @@ def live(network: Network, server: str, seed: int) -> dict[str, Any]:
         elif server in {APACHE, APACHE_ALIKE}:
             stack.enter_context(servers.apache(place, root, folder, port=port, defers=server == APACHE))
         time.sleep(max(0.0, BEGIN_S - testbed.elapsed))
-        values = _fetch(testbed, url, network)
+        values = _fetch(testbed, url, chunks=network in CHUNK_BYTES)
         measured = json.loads(testbed.finish("finished", viewed=None, notes=()).metrics_json)["live"]
     if measured["void"] or not values:
         raise outside.LateError("the links were late" if values else "nothing arrived")
     return {"values": values, "late_p99_s": measured["lateness_s"]["p99"]}
 
 
-def _fetch(testbed: _core.Testbed, url: str, network: Network) -> list[float]:
+def _fetch(testbed: _core.Testbed, url: str, *, chunks: bool) -> list[float]:
     """The times of chunks in seconds, or the goodput in Mb/s."""
     options = ["--silent", "--output", "/dev/null", "--write-out", "%{size_download} %{time_total}\\n"]
-    if network.chunk:
+    if chunks:
         options += ["--rate", "60/m"]
         url += f"?[1-{CHUNKS}]"
     else:
@@ -80,7 +82,7 @@ def _fetch(testbed: _core.Testbed, url: str, network: Network) -> list[float]:
     command = servers.inside(testbed.namespace, "mptcpize", "run", "curl", *options, url)
     output = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=SECONDS + 60, check=False).stdout
     rows = [tuple(map(float, line.split())) for line in output.splitlines()]
-    if network.chunk:
+    if chunks:
         # The first one waits for the second subflow and for slow start.
         return [seconds for _, seconds in rows[1:]]
     return [size * 8e-6 / SECONDS for size, _ in rows]
@@ -88,7 +90,7 @@ def _fetch(testbed: _core.Testbed, url: str, network: Network) -> list[float]:
 
 def transfer(labels: Mapping[str, Any]) -> dict[str, Any]:
     """The run that these labels name."""
-    return live(NETWORKS[labels["network"]], labels["server"], labels["seed"])
+    return live(labels["network"], labels["server"], labels["seed"])
 
 
 if __name__ == "__main__":
