@@ -1,4 +1,4 @@
-"""What can be given to a run, and what is said where it is wrong or odd."""
+"""What can be given to a run, and what is said where it is wrong or probably not meant."""
 
 import io
 import json
@@ -124,7 +124,7 @@ def test_standard_input_that_is_no_text_is_refused(monkeypatch: pytest.MonkeyPat
 # --- Warnings -------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_odd_is_a_python_warning_of_the_caller(short: dict[str, Any]) -> None:
+def test_what_is_probably_not_meant_is_a_python_warning_of_the_caller(short: dict[str, Any]) -> None:
     with pytest.warns(anabranch.RunWarning, match=r"\[\[event\]\] 1 is at 14 s") as caught:
         run = anabranch.run(short, set={"duration": "12 s"})
     assert [each.kind for each in run.warnings] == ["event-after-end", "cut-off"]
@@ -135,7 +135,7 @@ def test_what_is_odd_is_a_python_warning_of_the_caller(short: dict[str, Any]) ->
         assert anabranch.run(short).warnings == ()
 
 
-def test_what_is_odd_is_on_standard_error_and_in_run_json(anabranch: Run, scenario: Path) -> None:
+def test_what_is_probably_not_meant_is_on_standard_error_and_in_run_json(anabranch: Run, scenario: Path) -> None:
     done = anabranch("run", scenario, "--set", "duration=12 s", "--out", "a")
     assert done.returncode == 0
     line, cut_off = done.stderr.splitlines()

@@ -92,7 +92,7 @@ def findings(kind: str, name: str) -> Iterator[ContractCheck]:
         yield ContractCheck(_CONTRACTS[kind], fault)
     healing = _of_kind(kind, name, _HEALING)
     fault = _fault(lambda: _finishes(healing))
-    yield ContractCheck("after each outage the session goes on, and it comes to its end", fault)
+    yield ContractCheck("after each outage the session goes on and completes", fault)
     if fault is None:
         yield ContractCheck(
             "the same seed gives the same bytes, also in another process", _fault(lambda: _repeats(healing))
