@@ -5,20 +5,20 @@ python cost.py '{"sender": "LIA", "connections": 1000, "seed": 1}'
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from senders import SENDERS, Sender
 
+from anabranch.experiments import outside
 from anabranch.live.servers import ADDRESS, controls_of, inside, nginx, shell
-from anabranch.system.programs import ToolError
 
 
 class Pair:
@@ -126,15 +126,11 @@ def cost(sender: Sender, connections: int) -> tuple[float, float]:
     return cpu_s / gbit, 1000 * gbit / COST_S
 
 
-def main() -> None:
-    """Makes the run, and prints its row."""
-    labels = json.loads(sys.argv[1])
+def measured(labels: Mapping[str, Any]) -> dict[str, float]:
+    """The run that these labels name."""
     cpu_s, rate = cost(SENDERS[labels["sender"]], labels["connections"])
-    print(json.dumps({"cpu_s_per_gbit": cpu_s, "goodput_mbps": rate, "load": round(os.getloadavg()[0], 1)}))
+    return {"cpu_s_per_gbit": cpu_s, "goodput_mbps": rate}
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except ToolError as error:
-        sys.exit(f"error: {error}")
+    outside.answer(measured)
