@@ -183,6 +183,14 @@ def test_a_download_has_no_playout(tmp_path: Path) -> None:
     assert "Discarded" not in text
 
 
+def test_a_session_without_discards_has_a_panel_of_them_only_next_to_one_with_some(tmp_path: Path) -> None:
+    without = dataclasses.replace(session(), discards=np.zeros(len(session().discards)))
+    assert "Discarded" not in svg(without, tmp_path)
+    figure = compare([Column("a", "", without), Column("b", "", session())], title="t")
+    assert len(figure.axes) == 2 * 5
+    assert len(compare([Column("a", "", without), Column("b", "", without)], title="t").axes) == 2 * 4
+
+
 def test_one_path_cannot_switch(tmp_path: Path) -> None:
     assert "Path switches" not in svg(session(paths=1), tmp_path)
 

@@ -89,6 +89,8 @@ def rows(
 
     distinct = sorted({key: graph for own in graphs for key, graph in own.items()}.values(), key=place)
     found = [(each, [own.get((each.kind, each.title)) for own in graphs]) for each in distinct]
+    # A session without discards is drawn next to one with some.
+    found = [(each, row) for each, row in found if any(graph is not None and graph.is_shown for graph in row)]
     tops = _tops({each.path: row for each, row in found if each.path is not None})
     titles = _throughput_titles(found, tops, timeline.averaged(max(session.averaged_s for session in sessions)))
     return [

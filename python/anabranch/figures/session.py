@@ -68,5 +68,5 @@ def _panels(session: SessionSeries, styles: Mapping[str, style.PathStyle]) -> li
         in_use = Panel(
             "Paths in use", 0.35 * len(session.paths), partial(panels.paths_in_use, session=session, styles=styles)
         )
-        found.insert([row.kind for row in rows].index("window"), in_use)
+        found.insert(sum(row.kind in ("bitrate", "buffer", "throughput") for row in rows), in_use)
     return found

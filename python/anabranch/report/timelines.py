@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from anabranch.report import sequences
 from anabranch.results import series, timeline
 from anabranch.results.metrics import Metrics
@@ -75,7 +73,7 @@ def of_session(
             {"name": path.name, "colour": colours[path.name], "disabled": _spans(path.disabled_s)}
             for path in session.paths
         ],
-        "graphs": [_graph(graph, session, colours) for graph in timeline.of_session(session) if _is_shown(graph)],
+        "graphs": [_graph(graph, session, colours) for graph in timeline.of_session(session) if graph.is_shown],
         "stalls": _spans(recorded.stalls_s),
         "marks": [[_time(mark.at_s), mark.text] for mark in recording.marks],
         "packets": sequences.of_session(own, colours) if own is not None and own.subflows else None,
@@ -83,11 +81,6 @@ def of_session(
         "ending": None if end is None else [_time(end.at_s), end.text],
     }
     return Timeline(title, summary.in_short(metrics["sessions"][number]), data)
-
-
-def _is_shown(graph: Graph) -> bool:
-    """Whether it has a panel: not without lines, and that of discards not without a discard."""
-    return any(line.role != "discards" or np.nansum(line.values) > 0 for line in graph.lines)
 
 
 def _graph(graph: Graph, session: SessionSeries, colours: Mapping[str, int]) -> dict[str, Any]:

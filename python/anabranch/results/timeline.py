@@ -73,6 +73,11 @@ class Graph:
     texts: tuple[str, ...] = ()
     underflows_s: Array = field(default_factory=lambda: np.empty(0))
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether it has a panel: not without lines, and that of discards not without a discard."""
+        return any(line.role != "discards" or np.nansum(line.values) > 0 for line in self.lines)
+
 
 def of_session(session: SessionSeries) -> list[Graph]:
     """The graphs of a session, those of paths in the order of its paths."""
