@@ -13,7 +13,7 @@ import pytest
 
 from anabranch import InputError
 from anabranch.experiments import kept_runs
-from anabranch.experiments.statistics import Mean
+from anabranch.experiments.statistics import Interval
 from anabranch.system import outputs
 from anabranch.validation import cases, kept
 from anabranch.validation.criteria import Criterion, Part, Quantity
@@ -98,7 +98,7 @@ def test_the_shipped_table_of_drawn_test_cases_is_complete() -> None:
 
 
 def test_means_agree_within_either_tolerance() -> None:
-    no_interval = Mean(0.0, math.inf)
+    no_interval = Interval.around(0.0, math.inf)
     for share, number, simulated, measured, agree in (
         (0.05, None, 1.04, 1.0, True),
         (0.05, None, 0.94, 1.0, False),

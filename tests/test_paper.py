@@ -229,7 +229,7 @@ def test_a_verdict_counts_the_findings(found: Sequence[Outcome], verdict: str) -
 
 def test_an_interval_that_reaches_to_both_sides_of_a_mark_decides_nothing() -> None:
     def around(half: float) -> Interval:
-        return Interval(-40.0, -40.0 - half, -40.0 + half, 10)
+        return Interval.around(-40.0, half, 10)
 
     def below(mean: Interval) -> Outcome:
         return claims.below_threshold(mean, 0).outcome
@@ -388,7 +388,7 @@ def c3(study):
 
 def test_digits_follow_the_interval() -> None:
     def of(mean: float, half: float) -> str:
-        return claims.digits(Interval(mean, mean - half, mean + half))
+        return claims.digits(Interval.around(mean, half))
 
     assert [of(1234.56, 12.3), of(64.94, 1.23), of(0.812, 0.004)] == ["1235 ± 12", "64.9 ± 1.2", "0.812 ± 0.004"]
     assert [claims.significant(value) for value in (0.0, 0.7391, 1.2345, 12.34, 5926.4)] == [

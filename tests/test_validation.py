@@ -143,7 +143,7 @@ def test_twenty_segments_are_close_enough_whatever_the_share() -> None:
     ],
 )
 def test_only_a_narrow_interval_passes(mean: float, half: float, verdict: Equivalence) -> None:
-    assert Equivalence.within_share(statistics.Mean(mean, half), 0.05) is verdict
+    assert Equivalence.within_share(statistics.Interval.around(mean, half), 0.05) is verdict
 
 
 def test_either_tolerance_suffices_and_all_criteria_count() -> None:
@@ -265,15 +265,14 @@ def test_runs_that_are_kept_are_not_made_again_and_failed_ones_are_tried_again(
 def test_the_statistics_are_those_of_hand_computed_intervals() -> None:
     # Differences 1, 1, 2: mean 4/3, deviation 1/sqrt(3), t(2) = 2.919986.
     found = statistics.mean_difference(np.array([11.0, 101.0, 1002.0]), np.array([10.0, 100.0, 1000.0]), paired=True)
-    assert [found.estimate, found.half] == pytest.approx([4 / 3, 2.919986 / 3])
+    assert [found.estimate, found.half_width] == pytest.approx([4 / 3, 2.919986 / 3])
     # Variances 2 and 0: all uncertainty is from the first two runs, with one degree of freedom.
     found = statistics.mean_difference(np.array([1.0, 3.0]), np.array([1.0] * 4), paired=False)
-    assert [found.estimate, found.half] == pytest.approx([1.0, 6.313752])
-    assert statistics.mean_difference(np.array([1.0]), np.array([1.0]), paired=True).half == math.inf
-    assert statistics.mean_difference(np.array([1.0, 2.0]), np.array([1.0]), paired=False).half == math.inf
-    assert statistics.mean_difference(np.array([2.0, 2.0]), np.array([1.0, 1.0]), paired=False) == statistics.Mean(
-        1.0, 0.0
-    )
+    assert [found.estimate, found.half_width] == pytest.approx([1.0, 6.313752])
+    assert statistics.mean_difference(np.array([1.0]), np.array([1.0]), paired=True).half_width == math.inf
+    assert statistics.mean_difference(np.array([1.0, 2.0]), np.array([1.0]), paired=False).half_width == math.inf
+    found = statistics.mean_difference(np.array([2.0, 2.0]), np.array([1.0, 1.0]), paired=False)
+    assert found == statistics.Interval(1.0, 1.0, 1.0)
 
 
 def test_an_interval_inside_the_margin_is_what_the_equivalence_test_of_plans_finds() -> None:

@@ -10,7 +10,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,15 @@ class Interval:
     high: float
     count: int = field(default=0, compare=False)
 
-    @property
+    @staticmethod
+    def around(estimate: float, half_width: float, count: int = 0) -> Interval:
+        """A symmetric one; with a half-width that is infinite, nothing is known but the estimate."""
+        found = Interval(estimate, estimate - half_width, estimate + half_width, count)
+        # What would be computed from the ends is rounded.
+        vars(found)["half_width"] = half_width
+        return found
+
+    @cached_property
     def half_width(self) -> float:
         """Half of the interval's width."""
         return (self.high - self.low) / 2
@@ -96,49 +104,32 @@ def bootstrap(values: Array) -> Interval:
     return Interval(centre, float(found.low), float(found.high))
 
 
-@dataclass(frozen=True)
-class Mean:
-    """A mean difference with half the width of its 90 % interval, which is infinite where the variance is unknown.
+def mean_difference(first: Array, second: Array, *, paired: bool) -> Interval:
+    """The difference of two means: of paired values, or of independent ones whose variances may differ (Welch 1947).
 
-    Two one-sided tests at 5 % (Schuirmann 1987) find the difference inside bounds if this interval is.
+    The interval is of 90 %: two one-sided tests at 5 % (Schuirmann 1987) find the difference inside bounds if it is. It
+    is infinite where the variance is unknown.
     """
-
-    estimate: float
-    half: float
-
-    @property
-    def low(self) -> float:
-        """The lower end."""
-        return self.estimate - self.half
-
-    @property
-    def high(self) -> float:
-        """The upper end."""
-        return self.estimate + self.half
-
-
-def mean_difference(first: Array, second: Array, *, paired: bool) -> Mean:
-    """The difference of two means: of paired values, or of independent ones whose variances may differ (Welch 1947)."""
     from scipy import stats
 
-    def half(degrees: float, variance: float) -> float:
-        return float(stats.t.ppf(CONFIDENCE, degrees)) * math.sqrt(variance)
+    def around(estimate: float, degrees: float, variance: float) -> Interval:
+        return Interval.around(estimate, float(stats.t.ppf(CONFIDENCE, degrees)) * math.sqrt(variance))
 
     if paired:
         differences = first - second
         estimate = float(np.mean(differences))
         if len(differences) < 2:
-            return Mean(estimate, math.inf)
-        return Mean(estimate, half(len(differences) - 1, float(np.var(differences, ddof=1)) / len(differences)))
+            return Interval.around(estimate, math.inf)
+        return around(estimate, len(differences) - 1, float(np.var(differences, ddof=1)) / len(differences))
     estimate = float(np.mean(first)) - float(np.mean(second))
     if min(len(first), len(second)) < 2:
-        return Mean(estimate, math.inf)
+        return Interval.around(estimate, math.inf)
     of_first, of_second = (float(np.var(values, ddof=1)) / len(values) for values in (first, second))
     variance = of_first + of_second
     if variance == 0.0:
-        return Mean(estimate, 0.0)
+        return Interval.around(estimate, 0.0)
     degrees = variance**2 / (of_first**2 / (len(first) - 1) + of_second**2 / (len(second) - 1))
-    return Mean(estimate, half(degrees, variance))
+    return around(estimate, degrees, variance)
 
 
 def p_values(differences: Array, expected: float | Array = 0.0, alternative: str = "two-sided") -> Array:

@@ -11,7 +11,7 @@ from enum import StrEnum
 import numpy as np
 
 from anabranch.experiments import statistics
-from anabranch.experiments.statistics import Array, Mean
+from anabranch.experiments.statistics import Array, Interval
 from anabranch.validation.cases import TestCase
 from anabranch.validation.criteria import USUAL_GOODPUT, USUAL_SHARE, Criterion, Part, Quantity
 from anabranch.validation.measurement import Measurement
@@ -34,7 +34,7 @@ class Equivalence(StrEnum):
         return "pass" if self is Equivalence.EQUIVALENT else self.value
 
     @staticmethod
-    def within(interval: Mean, low: float, high: float) -> Equivalence:
+    def within(interval: Interval, low: float, high: float) -> Equivalence:
         """Equivalent if the whole interval is inside the bounds, and different if it is wholly outside."""
         if low <= interval.low and interval.high <= high:
             return Equivalence.EQUIVALENT
@@ -43,7 +43,7 @@ class Equivalence(StrEnum):
         return Equivalence.INCONCLUSIVE
 
     @staticmethod
-    def within_share(interval: Mean, share: float) -> Equivalence:
+    def within_share(interval: Interval, share: float) -> Equivalence:
         """The same of an interval of logarithms: the ratio may differ by this share, up or down."""
         return Equivalence.within(interval, math.log(1.0 - share), math.log(1.0 + share))
 
@@ -78,8 +78,8 @@ class Compared:
     criterion: Criterion
     simulated: float
     live: float
-    ratio: Mean
-    difference: Mean
+    ratio: Interval
+    difference: Interval
     verdict: Equivalence
 
     @property

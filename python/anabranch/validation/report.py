@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from anabranch.experiments.statistics import Mean
+from anabranch.experiments.statistics import Interval
 from anabranch.validation.cases import TestCase
 from anabranch.validation.criteria import Part
 from anabranch.validation.judgement import Compared, Equivalence, Judgement, part_verdict
@@ -198,8 +198,8 @@ def _compared(compared: Compared) -> dict[str, Any]:
     }
 
 
-def _interval(found: Mean) -> dict[str, float | None]:
-    return {"mean": found.estimate, "half": numerals.known(found.half)}
+def _interval(found: Interval) -> dict[str, float | None]:
+    return {"mean": found.estimate, "half": numerals.known(found.half_width)}
 
 
 def _row(case: TestCase, compared: Compared) -> Row:
@@ -222,7 +222,7 @@ def _row(case: TestCase, compared: Compared) -> Row:
 def _ratio(compared: Compared) -> str:
     """The ratio; the difference where counts are zero."""
     found = compared.ratio
-    if compared.simulated == 0.0 or compared.live == 0.0 or found.half > 1.0:
+    if compared.simulated == 0.0 or compared.live == 0.0 or found.half_width > 1.0:
         d = compared.difference
         return f"difference {d.estimate:+.1f}, {d.low:+.1f} to {d.high:+.1f}"
     estimate, low, high = ((math.exp(log) - 1.0) * 100.0 for log in (found.estimate, found.low, found.high))

@@ -102,8 +102,7 @@ class Goal:
         (recorded,) = of(study, "goals-recorded", goal=self.name, control=control)
         if len(values) >= recorded["runs"]:
             return intervals.mean(np.array(values))
-        mean, half = recorded["mean"], recorded["half_width"]
-        return Interval(mean, mean - half, mean + half, recorded["runs"])
+        return Interval.around(recorded["mean"], recorded["half_width"], recorded["runs"])
 
     def verdict(self, control: str, found: Interval) -> str:
         """By the mean, as in laws.md; unless the interval reaches over the bar."""
