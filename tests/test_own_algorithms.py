@@ -326,6 +326,10 @@ FAILS = {
         "from anabranch.algorithms import Send\nreturn Send(view.candidates[0], 0)",
         r"decide\(\) chose to send 0 bytes",
     ),
+    "copies": (
+        "from anabranch.algorithms import Duplicate\nreturn Duplicate(view.candidates[0], 2**64 - 2, 2)",
+        r"decide\(\) duplicates bytes 18446744073709551614 to 18446744073709551615; in flight are \d+ to \d+",
+    ),
 }
 
 

@@ -10,7 +10,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,12 +54,9 @@ class Interval:
     @staticmethod
     def around(estimate: float, half_width: float, count: int = 0) -> Interval:
         """A symmetric one; with a half-width that is infinite, nothing is known but the estimate."""
-        found = Interval(estimate, estimate - half_width, estimate + half_width, count)
-        # What would be computed from the ends is rounded.
-        vars(found)["half_width"] = half_width
-        return found
+        return Interval(estimate, estimate - half_width, estimate + half_width, count)
 
-    @cached_property
+    @property
     def half_width(self) -> float:
         """Half of the interval's width."""
         return (self.high - self.low) / 2
