@@ -481,7 +481,7 @@ impl Connection {
         let log = &mut self.log;
         self.scheduler.take_notes(&mut |note| log.emit(now, TransportEvent::Noted(note)));
         self.path_policy.take_notes(&mut |note| log.emit(now, TransportEvent::Noted(note)));
-        for subflow in self.subflows.iter_mut() {
+        for subflow in self.subflows.iter_noted() {
             let own = Some(subflow.id);
             subflow.sender.take_notes(&mut |note| {
                 log.emit(now, TransportEvent::Noted(Note { subflow: note.subflow.or(own), ..note }));
