@@ -65,7 +65,7 @@ pub static REGISTRY: Registry<Constructor> = Registry::new(&[
     redundant_idle::ENTRY,
     reinject_deadline::ENTRY,
     peekaboo::ENTRY,
-    earliest::JOINED,
+    earliest::joined::ENTRY,
     viewer_buffer::ENTRY,
 ]);
 

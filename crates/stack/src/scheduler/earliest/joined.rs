@@ -22,12 +22,12 @@
 //! Source: ours; "further work" of Nagayama et al., "Managing Path Switching in Multipath Video Streaming", asks for path switching
 //! joined with window space, throughput and TCP state. papers/one-pipe measures what each term is worth.
 
-use super::super::{Decision, Entry, SubflowSet, View};
+use super::super::{Entry, SubflowSet, View};
 use super::forecast::{Arrival, least_rtt};
-use super::{Candidate, Earliest, Parts};
+use super::{Candidate, Earliest, Parts, Terms};
 use crate::options::{OptionError, Options};
 use crate::view::{Arrivals, Phase, SubflowView};
-use anabranch_units::Instant;
+use anabranch_units::{Instant, SubflowId};
 
 pub(in super::super) const ENTRY: Entry = Entry {
     name: "joined",
@@ -35,30 +35,27 @@ pub(in super::super) const ENTRY: Entry = Entry {
     source: "ours: docs/validation/one-pipe.md, Joined",
     create: |options| {
         let (parts, terms) = read(options)?;
-        Ok(Box::new(Earliest { terms, ..Earliest::new(parts) }))
+        Ok(Box::new(Earliest::new(parts, terms)))
     },
 };
 
 /// The price of a change, in least round trips of the subflow that is left.
 const SWITCH_PRICE: f64 = 0.5;
 
-/// What `joined` adds; [`Terms::NONE`] is `earliest`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Terms {
+/// What `joined` weighs besides the forecasts.
+#[derive(Debug)]
+struct Joined {
     arrival: bool,
     rate: bool,
     recovery: bool,
     window: bool,
     /// Zero: a change costs nothing.
     switch_price: f64,
+    /// The subflow of the latest new data.
+    current: Option<SubflowId>,
 }
 
-impl Terms {
-    pub(super) const NONE: Terms =
-        Terms { arrival: true, rate: true, recovery: false, window: false, switch_price: 0.0 };
-}
-
-fn read(options: &Options) -> Result<(Parts, Terms), OptionError> {
+fn read(options: &Options) -> Result<(Parts, Joined), OptionError> {
     let flags = ["arrival", "rate", "waiting", "copies", "failover", "recovery", "window", "stickiness"];
     let known: Vec<&str> = flags.into_iter().chain(["switch_price"]).collect();
     options.expect_only(&known)?;
@@ -67,63 +64,53 @@ fn read(options: &Options) -> Result<(Parts, Terms), OptionError> {
     let price = options.number("switch_price", SWITCH_PRICE, 0.0..=100.0)?;
     let parts = Parts { waiting: on("waiting")? && arrival, copies: on("copies")?, failover: on("failover")? };
     let switch_price = if on("stickiness")? { price } else { 0.0 };
-    let terms = Terms { arrival, rate: on("rate")?, recovery: on("recovery")?, window: on("window")?, switch_price };
+    let (rate, recovery, window) = (on("rate")?, on("recovery")?, on("window")?);
+    let terms = Joined { arrival, rate, recovery, window, switch_price, current: None };
     Ok((parts, terms))
 }
 
-impl Earliest {
-    /// The subflow as forecasts see it.
-    pub(super) fn seen(&self, subflow: &SubflowView) -> SubflowView {
-        if self.terms.rate { *subflow } else { SubflowView { arrivals: Arrivals::default(), ..*subflow } }
+impl Terms for Joined {
+    fn seen(&self, subflow: &SubflowView) -> SubflowView {
+        if self.rate { *subflow } else { SubflowView { arrivals: Arrivals::default(), ..*subflow } }
     }
 
-    /// Candidates without those that another one makes unnecessary: in fast recovery.
-    pub(super) fn healthy(&self, view: &View<'_>, set: SubflowSet) -> SubflowSet {
+    /// Those that are not in fast recovery, unless all are.
+    fn eligible(&self, view: &View<'_>, set: SubflowSet) -> SubflowSet {
         let mut healthy = SubflowSet::EMPTY;
         for position in set.iter().filter(|at| view.subflows[*at].phase != Phase::Recovery) {
             healthy.insert(position);
         }
-        if !self.terms.recovery || healthy.is_empty() { set } else { healthy }
+        if !self.recovery || healthy.is_empty() { set } else { healthy }
     }
 
-    /// When new data would arrive on a subflow, in seconds from now.
-    fn new_data(&mut self, now: Instant, subflow: &SubflowView, unsent: u64) -> f64 {
-        if self.terms.arrival { self.forecast(now, subflow).of(unsent) } else { (subflow.srtt / 2).as_secs_f64() }
-    }
-
-    /// The subflow for new data among these.
-    pub(super) fn best(&mut self, view: &View<'_>, set: SubflowSet) -> Option<Candidate> {
+    #[inline]
+    fn best(earliest: &mut Earliest<Self>, view: &View<'_>, set: SubflowSet) -> Option<Candidate> {
         let (now, unsent) = (view.connection.now, view.connection.unsent);
-        if self.terms.arrival && self.terms.switch_price == 0.0 {
-            return self.first(view, set, unsent, None);
+        if earliest.terms.arrival && earliest.terms.switch_price == 0.0 {
+            return earliest.first(view, set, unsent, None);
         }
         let mut best: Option<Candidate> = None;
         for position in set.iter() {
-            let arrival = self.new_data(now, &view.subflows[position], unsent);
+            let arrival = earliest.new_data(now, &view.subflows[position], unsent);
             if best.is_none_or(|best| arrival < best.arrival) {
                 best = Some(Candidate { position, arrival });
             }
         }
         let best = best?;
-        let current = self.current.and_then(|id| view.position_of(id)).filter(|current| set.contains(*current));
+        let current = earliest.terms.current.and_then(|id| view.position_of(id)).filter(|at| set.contains(*at));
         let Some(position) = current.filter(|current| *current != best.position) else { return Some(best) };
-        let arrival = self.new_data(now, &view.subflows[position], unsent);
-        let price = self.terms.switch_price * least_rtt(&view.subflows[position]).as_secs_f64();
+        let arrival = earliest.new_data(now, &view.subflows[position], unsent);
+        let price = earliest.terms.switch_price * least_rtt(&view.subflows[position]).as_secs_f64();
         let current = Candidate { position, arrival };
         // One that gets nothing now waits for others, so the others must not wait for it.
-        let stays = arrival <= best.arrival + price && self.gets_data(view, &current);
+        let stays = arrival <= best.arrival + price && earliest.gets_data(view, &current);
         Some(if stays { current } else { best })
-    }
-
-    /// Whether a subflow would get new data now, and need not wait.
-    fn gets_data(&mut self, view: &View<'_>, choice: &Candidate) -> bool {
-        !self.blocks_window(view, choice) && self.amount(view, choice).0 > 0
     }
 
     /// Whether the others, one of which is faster but full, need the room that a segment on the chosen subflow takes in the peer's
     /// window.
-    pub(super) fn blocks_window(&mut self, view: &View<'_>, choice: &Candidate) -> bool {
-        if !self.terms.window {
+    fn withholds(earliest: &mut Earliest<Self>, view: &View<'_>, choice: &Candidate) -> bool {
+        if !earliest.terms.window {
             return false;
         }
         let now = view.connection.now;
@@ -131,22 +118,30 @@ impl Earliest {
         let held = choice.arrival + least_rtt(subflow).as_secs_f64() / 2.0;
         let (mut needed, mut faster) = (0.0, false);
         for (position, other) in view.contenders().filter(|(position, _)| *position != choice.position) {
-            let Arrival { rate, .. } = self.forecast(now, other);
+            let Arrival { rate, .. } = earliest.forecast(now, other);
             needed += rate * held;
             let full = !view.candidates.contains(position);
-            faster |= full && self.new_data(now, other, view.connection.unsent) < choice.arrival;
+            faster |= full && earliest.new_data(now, other, view.connection.unsent) < choice.arrival;
         }
         let window = view.connection.window_end.saturating_sub(view.connection.unacked);
         let taken = u64::from(subflow.mss).saturating_add(subflow.queued).saturating_add(subflow.outstanding);
         faster && needed > window.saturating_sub(taken) as f64
     }
 
-    /// Notes where new data goes.
-    pub(super) fn note_current(&mut self, view: &View<'_>, decision: Decision) -> Decision {
-        if let Decision::Send { subflow, .. } = decision {
-            self.current = Some(view.subflows[subflow].id);
-        }
-        decision
+    fn note_placed(&mut self, subflow: SubflowId) {
+        self.current = Some(subflow);
+    }
+}
+
+impl Earliest<Joined> {
+    /// When new data would arrive on a subflow, in seconds from now.
+    fn new_data(&mut self, now: Instant, subflow: &SubflowView, unsent: u64) -> f64 {
+        if self.terms.arrival { self.forecast(now, subflow).of(unsent) } else { (subflow.srtt / 2).as_secs_f64() }
+    }
+
+    /// Whether a subflow would get new data now, and need not wait.
+    fn gets_data(&mut self, view: &View<'_>, choice: &Candidate) -> bool {
+        !Joined::withholds(self, view, choice) && self.amount(view, choice).0 > 0
     }
 }
 

@@ -19,7 +19,7 @@
 //! when the forecast changes.
 
 mod forecast;
-mod joined;
+pub(super) mod joined;
 mod lateness;
 mod silence;
 mod tail;
@@ -31,8 +31,7 @@ use super::{
 use crate::view::SubflowView;
 use anabranch_units::{Duration, Instant, SubflowId};
 use forecast::{Arrival, Finish, Path, finish};
-pub(super) use joined::ENTRY as JOINED;
-use joined::Terms;
+use std::fmt;
 use tail::Tail;
 pub(super) use tail::grace;
 
@@ -47,7 +46,7 @@ pub(super) const ENTRY: Entry = Entry {
             copies: options.flag("copies", true)?,
             failover: options.flag("failover", true)?,
         };
-        Ok(Box::new(Earliest::new(parts)))
+        Ok(Box::new(Earliest::new(parts, NoTerms)))
     },
 };
 
@@ -71,16 +70,46 @@ struct Parts {
     failover: bool,
 }
 
+/// What a scheduler weighs besides the forecasts; nothing, unless it says otherwise.
+trait Terms: fmt::Debug + Send + Sized {
+    /// The subflow as forecasts see it.
+    fn seen(&self, subflow: &SubflowView) -> SubflowView {
+        *subflow
+    }
+
+    /// The subflows of a set that may get new data.
+    fn eligible(&self, _view: &View<'_>, set: SubflowSet) -> SubflowSet {
+        set
+    }
+
+    /// The subflow for new data among these.
+    fn best(earliest: &mut Earliest<Self>, view: &View<'_>, set: SubflowSet) -> Option<Candidate> {
+        earliest.first(view, set, view.connection.unsent, None)
+    }
+
+    /// Whether new data waits although a subflow was chosen for it.
+    fn withholds(_earliest: &mut Earliest<Self>, _view: &View<'_>, _choice: &Candidate) -> bool {
+        false
+    }
+
+    /// A subflow gets new data.
+    fn note_placed(&mut self, _subflow: SubflowId) {}
+}
+
+/// The forecasts alone.
 #[derive(Debug)]
-struct Earliest {
+struct NoTerms;
+
+impl Terms for NoTerms {}
+
+#[derive(Debug)]
+struct Earliest<T> {
     parts: Parts,
-    terms: Terms,
+    terms: T,
     paths: PerSubflow<Path>,
     tail: Tail,
     /// Whether the last decision about new data was to wait.
     waits: bool,
-    /// The subflow of the latest new data.
-    current: Option<SubflowId>,
     /// Reused by [`finish`].
     others: Vec<Arrival>,
     explanation: Option<Forecast>,
@@ -94,22 +123,21 @@ struct Candidate {
     arrival: f64,
 }
 
-impl Earliest {
-    fn new(parts: Parts) -> Self {
+impl<T: Terms> Earliest<T> {
+    fn new(parts: Parts, terms: T) -> Self {
         Earliest {
             parts,
-            terms: Terms::NONE,
+            terms,
             paths: PerSubflow::default(),
             tail: Tail::default(),
             waits: false,
-            current: None,
             others: Vec::new(),
             explanation: None,
         }
     }
 
     fn forecast(&mut self, now: Instant, subflow: &SubflowView) -> Arrival {
-        let seen = self.seen(subflow);
+        let seen = self.terms.seen(subflow);
         self.paths.of(subflow.id).forecast(now, &seen)
     }
 
@@ -150,8 +178,9 @@ impl Earliest {
     }
 
     fn place(&mut self, view: &View<'_>, set: SubflowSet) -> Decision {
-        let Some(choice) = self.best(view, self.healthy(view, set)) else { return self.wait(view) };
-        if self.blocks_window(view, &choice) {
+        let eligible = self.terms.eligible(view, set);
+        let Some(choice) = T::best(self, view, eligible) else { return self.wait(view) };
+        if T::withholds(self, view, &choice) {
             return self.wait(view);
         }
         let (bytes, finish) = self.amount(view, &choice);
@@ -165,6 +194,7 @@ impl Earliest {
         if waits {
             return self.wait(view);
         }
+        self.terms.note_placed(subflow.id);
         Decision::Send { subflow: choice.position, bytes }
     }
 
@@ -221,7 +251,7 @@ impl Earliest {
     }
 }
 
-impl Scheduler for Earliest {
+impl<T: Terms> Scheduler for Earliest<T> {
     fn decide(&mut self, view: &View<'_>, trigger: Trigger) -> Decision {
         self.paths.forget_dead(view.subflows);
         self.tail.forget_acknowledged(view.connection.unacked);
@@ -234,8 +264,7 @@ impl Scheduler for Earliest {
         }
         let set = Self::with_room(view);
         if view.new_bytes() > 0 {
-            let decision = self.place(view, set);
-            return self.note_current(view, decision);
+            return self.place(view, set);
         }
         if self.parts.copies { self.copy(view, set) } else { Decision::Wait { until: None } }
     }
@@ -247,7 +276,7 @@ impl Scheduler for Earliest {
     }
 
     fn on_sent(&mut self, sent: &Sent, subflow: &SubflowView) {
-        let seen = self.seen(subflow);
+        let seen = self.terms.seen(subflow);
         let arrives = self.paths.of(subflow.id).send(sent.at, sent.bytes, &seen);
         self.tail.on_sent(sent, subflow, arrives);
     }
@@ -263,7 +292,7 @@ impl Scheduler for Earliest {
     fn arrival(&self, view: &View<'_>, position: usize) -> Option<Duration> {
         let subflow = &view.subflows[position];
         // A forecast notes what it has seen: that of a copy leaves the next decision as it is.
-        let arrival = self.paths.get(subflow.id).forecast(view.connection.now, &self.seen(subflow));
+        let arrival = self.paths.get(subflow.id).forecast(view.connection.now, &self.terms.seen(subflow));
         Some(Duration::from_secs_f64(arrival.of(view.connection.unsent)))
     }
 }

@@ -16,7 +16,7 @@
 
 use super::super::{ForecastReason, Silence, View};
 use super::forecast::{ACKED_TOGETHER, DELAYED_ACK};
-use super::{Candidate, Earliest};
+use super::{Candidate, Earliest, Terms};
 use crate::view::SubflowView;
 use anabranch_units::{Duration, Instant};
 
@@ -27,7 +27,7 @@ const OVERDUE: f64 = 0.75;
 /// jitter by 10 ms, 45 ms for up to 0.35 %, 60 ms for up to 0.1 %. After a cut there, gaps are 0.02 to 0.05 s longer.
 const LEAST_OVERDUE: Duration = Duration::from_millis(60);
 
-impl Earliest {
+impl<T: Terms> Earliest<T> {
     /// The subflow that is silent for longest, and when the next one will be.
     pub(super) fn find_silent(&mut self, view: &View<'_>) -> Silence {
         let now = view.connection.now;
@@ -58,7 +58,7 @@ impl Earliest {
 
     /// When the subflow will have been silent for too long; none while it owes nothing.
     fn silent_at(&mut self, now: Instant, subflow: &SubflowView) -> Option<Instant> {
-        let subflow = &self.seen(subflow);
+        let subflow = &self.terms.seen(subflow);
         let path = self.paths.of(subflow.id);
         let Some(oldest) = subflow.oldest_sent.filter(|_| subflow.outstanding > 0 && !subflow.srtt.is_zero()) else {
             path.lateness.rest();

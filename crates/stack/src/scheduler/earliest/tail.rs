@@ -14,7 +14,7 @@
 //! new packet has numbers of its own, so what is acknowledged beyond the late one shows its loss.
 
 use super::forecast::DELAYED_ACK;
-use super::{Candidate, Decision, Earliest, ForecastReason, InFlight, Sent, SubflowSet, View};
+use super::{Candidate, Decision, Earliest, ForecastReason, InFlight, Sent, SubflowSet, Terms, View};
 use crate::view::SubflowView;
 use anabranch_events::SendKind;
 use anabranch_units::{Duration, Instant, SubflowId};
@@ -124,7 +124,7 @@ pub(in crate::scheduler) fn grace(subflow: &SubflowView) -> Duration {
     (subflow.srtt / 8).max(subflow.rttvar * 4).max(LEAST_OVERDUE)
 }
 
-impl Earliest {
+impl<T: Terms> Earliest<T> {
     /// The next copy, or a wait until one may be needed.
     pub(super) fn copy(&mut self, view: &View<'_>, set: SubflowSet) -> Decision {
         let now = view.connection.now;
