@@ -27,7 +27,8 @@
 //! `inflight_hi` of draft-ietf-ccwg-bbr, whose constants for losses and reductions it takes.
 
 use super::competition::Competition;
-use super::rate::Rate;
+use super::rules::Rules;
+use super::v3::PROBE_RTT_GAIN;
 use super::{Bbr, MIN_WINDOW, Pace};
 use crate::congestion::{Ack, Entry, Siblings};
 use crate::view::SubflowView;
@@ -43,14 +44,13 @@ pub(in crate::congestion) const ENTRY: Entry = Entry {
         let reacts_to_heavy_loss = options.flag("ceiling", true)?;
         let competition = options.flag("competition", true)?.then(Competition::default);
         let coupling = Coupling { drains, reacts_to_heavy_loss, competition, ..Coupling::default() };
-        Ok(Box::new(Bbr { coupling: Some(coupling), ..Bbr::coupled(seed) }))
+        Ok(Box::new(Bbr::coupled(seed, coupling)))
     },
 };
 
-impl Bbr {
-    pub(super) fn coupled(seed: u64) -> Self {
-        let coupling = Some(Coupling::default());
-        Bbr { coupling, paced: Pace::Packets, reacts_to_losses: true, ..Bbr::new(seed) }
+impl Bbr<Coupling> {
+    fn coupled(seed: u64, coupling: Coupling) -> Self {
+        Bbr { paced: Pace::Packets, reacts_to_losses: true, ..Bbr::new(seed, coupling) }
     }
 }
 
@@ -75,8 +75,6 @@ const LIFTED: f64 = 3.0;
 /// A sample this near to the least round trip shows that this still holds.
 const NEAR: f64 = 1.03;
 const NEAR_BY: Duration = Duration::from_micros(500);
-/// The part of a bandwidth-delay product that ProbeRtt keeps in flight (`BBRProbeRTTCwndGain` of draft-ietf-ccwg-bbr).
-pub(super) const PROBE_RTT_GAIN: f64 = 0.5;
 
 /// What acknowledgments of one round trip showed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -109,7 +107,7 @@ impl Round {
 
 /// The state that `cbbr` has in addition to BBR's.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Coupling {
+struct Coupling {
     /// w: the part of the connection's bandwidth.
     weight: f64,
     /// h: the most packets in flight.
@@ -139,43 +137,45 @@ impl Default for Coupling {
     }
 }
 
-impl Coupling {
-    /// The gain of a phase that probes or drains.
-    pub(super) fn pacing_gain(&self, gain: f64) -> f64 {
+impl Rules for Coupling {
+    const PROBE_RTT_GAIN: f64 = PROBE_RTT_GAIN;
+
+    fn observe(&mut self, ack: &Ack) {
+        self.round.observe(ack);
+    }
+
+    fn on_round_end(&mut self, min_rtt: Option<Duration>, pipe: f64, siblings: Siblings<'_>) -> bool {
+        self.end_round(min_rtt, pipe, share(siblings))
+    }
+
+    fn renews(&self, least: Duration, sample: Duration) -> bool {
+        sample <= least.mul_f64(NEAR) + NEAR_BY
+    }
+
+    fn pacing_gain(&self, gain: f64) -> f64 {
         1.0 + (gain - 1.0) * self.weight * self.weight
     }
 
-    /// The gain of the window while bandwidth is probed.
-    pub(super) fn window_gain(&self) -> f64 {
-        1.0 + self.weight
+    fn window_gain(&self, gain: f64) -> f64 {
+        1.0 + (gain - 1.0) * self.weight
     }
 
-    /// Whether the pace counts the headers of packets, as links do.
-    pub(super) fn paces_whole_packets(&self) -> bool {
+    fn paces_whole_packets(&self) -> bool {
         !self.drains || self.is_loss_agnostic() || !(self.queued || self.is_shared())
     }
 
+    fn limit(&self, cwnd: u32) -> u32 {
+        self.ceiling.map_or(cwnd, |ceiling| cwnd.min(ceiling as u32)).max(MIN_WINDOW)
+    }
+}
+
+impl Coupling {
     fn is_shared(&self) -> bool {
         self.competition.as_ref().is_some_and(Competition::is_shared)
     }
 
     fn is_loss_agnostic(&self) -> bool {
         self.competition.as_ref().is_some_and(Competition::is_loss_agnostic)
-    }
-
-    /// Whether a sample shows that the least round trip still holds.
-    pub(super) fn renews(&self, least: Duration, sample: Duration) -> bool {
-        sample <= least.mul_f64(NEAR) + NEAR_BY
-    }
-
-    /// The window, at most the ceiling.
-    pub(super) fn limit(&self, cwnd: u32) -> u32 {
-        self.ceiling.map_or(cwnd, |ceiling| cwnd.min(ceiling as u32)).max(MIN_WINDOW)
-    }
-
-    /// Packets in flight during ProbeRtt, where `pipe` is the bandwidth-delay product.
-    pub(super) fn probe_rtt_window(pipe: f64) -> u32 {
-        ((pipe * PROBE_RTT_GAIN) as u32).max(MIN_WINDOW)
     }
 
     /// A round trip ended; the path's own one is `min_rtt`, its bandwidth-delay product `pipe` packets. Returns whether the pipe was
@@ -200,31 +200,6 @@ impl Coupling {
     }
 }
 
-impl Bbr {
-    /// Takes an acknowledgment into the coupling; at the end of a round trip weighs the subflows.
-    pub(super) fn couple(&mut self, ack: &Ack, siblings: Siblings<'_>) {
-        let (rate, min_rtt) = (self.bandwidth.max(), self.min_rtt);
-        let Some(coupling) = &mut self.coupling else { return };
-        coupling.round.observe(ack);
-        if self.round_start && coupling.end_round(min_rtt, pipe(rate, min_rtt), share(siblings)) {
-            self.full_pipe.reach();
-        }
-    }
-
-    /// Packets in flight during ProbeRtt.
-    pub(super) fn probe_rtt_window(&self) -> u32 {
-        match &self.coupling {
-            None => MIN_WINDOW,
-            Some(_) => Coupling::probe_rtt_window(pipe(self.bandwidth.max(), self.min_rtt)),
-        }
-    }
-}
-
-/// The bandwidth-delay product in packets.
-fn pipe(rate: Rate, min_rtt: Option<Duration>) -> f64 {
-    min_rtt.map_or(0.0, |rtt| rate.packets_in(rtt))
-}
-
 /// The own part of the bandwidth of all subflows that have data in flight. A subflow counts with the latest rate at which packets
 /// arrived; one without data keeps that rate but takes nothing now.
 fn share(siblings: Siblings<'_>) -> f64 {
@@ -239,6 +214,8 @@ fn share(siblings: Siblings<'_>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::super::testing::{ack, assert_near, view};
+    use super::super::Mode;
+    use super::super::network::Network;
     use super::*;
     use crate::view::Delivered;
 
@@ -269,10 +246,10 @@ mod tests {
     fn a_subflow_takes_its_share_only_where_there_is_a_queue() {
         let mut coupling = Coupling::default();
         round(&mut coupling, 0.119, 0, 0.25);
-        assert_eq!((coupling.pacing_gain(1.25), coupling.window_gain()), (1.25, 2.0));
+        assert_eq!((coupling.pacing_gain(1.25), coupling.window_gain(2.0)), (1.25, 2.0));
         round(&mut coupling, 0.121, 0, 0.25);
         // A quarter of a quarter of a quarter.
-        assert_eq!((coupling.pacing_gain(1.25), coupling.window_gain()), (1.015625, 1.25));
+        assert_eq!((coupling.pacing_gain(1.25), coupling.window_gain(2.0)), (1.015625, 1.25));
         assert_eq!((coupling.pacing_gain(0.75), coupling.pacing_gain(1.0)), (0.984375, 1.0));
     }
 
@@ -321,19 +298,19 @@ mod tests {
         round(&mut coupling, 0.2, 3, 0.5);
         assert_eq!(coupling.limit(1_000), 1_000);
         assert!(coupling.paces_whole_packets());
-        assert_eq!(coupling.window_gain(), 1.5, "the subflows share it nevertheless");
+        assert_eq!(coupling.window_gain(2.0), 1.5, "the subflows share it nevertheless");
         // It became shorter, and then there is none.
         round(&mut steep, 0.16, 0, 0.5);
         round(&mut steep, 0.1, 0, 0.5);
         assert!(!steep.paces_whole_packets());
-        assert_eq!(steep.window_gain(), 1.5);
+        assert_eq!(steep.window_gain(2.0), 1.5);
         assert_eq!(steep.limit(1_000), 84);
         let mut alone = Coupling { competition: None, ..Coupling::default() };
         (0..40).for_each(|_| assert!(round(&mut alone, 0.2, 3, 0.5)));
         assert!(!alone.paces_whole_packets());
         round(&mut alone, 0.1, 0, 0.5);
         assert!(alone.paces_whole_packets());
-        assert_eq!(alone.window_gain(), 2.0);
+        assert_eq!(alone.window_gain(2.0), 2.0);
     }
 
     #[test]
@@ -363,5 +340,34 @@ mod tests {
         assert_near(share(Siblings::new(&all, 1)), 0.75, 1e-12);
         assert_near(share(Siblings::new(&all, 2)), 500.0 / 900.0, 1e-12);
         assert_near(share(Siblings::new(&all, 4)), 1.0, 1e-12);
+    }
+
+    #[test]
+    fn coupled_but_alone_it_finds_the_bandwidth_and_needs_no_probe_of_the_round_trip() {
+        let mut network = Network::with(Bbr::coupled(5, Coupling::default()), 2000.0, 0.05);
+        network.run(3.0, |_| {});
+        let before = network.delivered;
+        network.run(23.0, |n| {
+            let probes_bandwidth = matches!(n.bbr.mode, Mode::ProbeBw { .. });
+            assert!(probes_bandwidth, "each cycle drains the queue, which renews the least round trip");
+        });
+        assert!((network.delivered - before) as f64 > 0.98 * 20.0 * 2000.0);
+    }
+
+    #[test]
+    fn coupled_it_keeps_half_a_pipe_where_the_round_trip_must_be_probed() {
+        let mut network = Network::with(Bbr::coupled(5, Coupling::default()), 2000.0, 0.05);
+        network.run(3.0, |_| {});
+        // The route became longer, so that no sample is near the least round trip.
+        network.base = 0.06;
+        let mut least = u32::MAX;
+        network.run(14.0, |n| {
+            if matches!(n.bbr.mode, Mode::ProbeRtt { .. }) {
+                least = least.min(n.window.cwnd.floor());
+            }
+        });
+        // Half of 2000 packets/s times 60.5 ms, the least round trip of the acknowledgment that finds it expired.
+        assert!((60..=61).contains(&least), "{least} packets");
+        assert_near(network.bbr.min_rtt.unwrap().as_secs_f64(), 0.0605, 0.02);
     }
 }

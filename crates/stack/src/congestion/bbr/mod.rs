@@ -31,6 +31,7 @@ pub(super) mod coupling;
 mod outputs;
 mod policer;
 mod rate;
+mod rules;
 mod startup;
 pub(super) mod v3;
 
@@ -38,12 +39,12 @@ use super::{Ack, CongestionControl, Entry, LossCause, RateSample, Siblings, Wind
 use crate::view::{Packets, SubflowView};
 use aggregation::Aggregation;
 use anabranch_units::{Duration, Instant};
-use coupling::Coupling;
 use outputs::offload_burst;
 use policer::{AckSample, Action, Policer, Totals};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rate::{MaxFilter, Rate};
+use rules::{Rules, Version1};
 use startup::FullPipe;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -57,7 +58,7 @@ pub(super) const ENTRY: Entry = Entry {
             _ => Pace::Linux,
         };
         let reacts_to_losses = options.word("startup_losses", &["held-back", "always"])? == "always";
-        Ok(Box::new(Bbr { paced, reacts_to_losses, ..Bbr::new(seed) }))
+        Ok(Box::new(Bbr { paced, reacts_to_losses, ..Bbr::new(seed, Version1) }))
     },
 };
 
@@ -130,7 +131,8 @@ enum Pace {
 }
 
 #[derive(Debug)]
-struct Bbr {
+struct Bbr<R> {
+    rules: R,
     mode: Mode,
     repair: Repair,
     /// The round trip's number, the count of delivered packets that ends it, and whether this acknowledgment begins one.
@@ -157,13 +159,12 @@ struct Bbr {
     /// Losses end Startup whether or not the sender was held back.
     reacts_to_losses: bool,
     random: ChaCha8Rng,
-    /// Present in `cbbr` only.
-    coupling: Option<Coupling>,
 }
 
-impl Bbr {
-    fn new(seed: u64) -> Self {
+impl<R: Rules> Bbr<R> {
+    fn new(seed: u64, rules: R) -> Self {
         Bbr {
+            rules,
             mode: Mode::Startup,
             repair: Repair::None,
             round: 0,
@@ -186,7 +187,6 @@ impl Bbr {
             paced: Pace::Linux,
             reacts_to_losses: false,
             random: ChaCha8Rng::seed_from_u64(seed),
-            coupling: None,
         }
     }
 
@@ -213,7 +213,10 @@ impl Bbr {
             let cwnd = window.cwnd.floor();
             self.aggregation.observe(ack.now, ack.delivered, cwnd, self.rate(), self.round_start);
         }
-        self.couple(ack, siblings);
+        self.rules.observe(ack);
+        if self.round_start && self.rules.on_round_end(self.min_rtt, self.bandwidth_delay_product(), siblings) {
+            self.full_pipe.reach();
+        }
         self.update_phase(ack, window);
         self.check_full_pipe(ack, sample.app_limited);
         self.check_drain(ack, window);
@@ -259,8 +262,8 @@ impl Bbr {
     }
 
     fn update_min_rtt(&mut self, ack: &Ack, window: &mut Window) {
-        if let (Some(coupling), Some(least), Some(rtt)) = (&self.coupling, self.min_rtt, ack.rtt)
-            && coupling.renews(least, rtt)
+        if let (Some(least), Some(rtt)) = (self.min_rtt, ack.rtt)
+            && self.rules.renews(least, rtt)
         {
             self.min_rtt_at = ack.now;
         }
@@ -326,19 +329,16 @@ impl Bbr {
     }
 
     fn continue_probe_rtt(&mut self, ack: &Ack, window: &mut Window) {
-        let few = self.probe_rtt_window();
-        let Mode::ProbeRtt { until, round_passed } = &mut self.mode else { return };
+        let Mode::ProbeRtt { until, round_passed } = self.mode else { return };
         self.excluded = Some(Excluded::extended(self.excluded, self.totals.delivered, ack.in_flight));
         if until.is_none() {
-            if ack.in_flight <= few {
-                *until = Some(ack.now + PROBE_RTT_TIME);
+            if ack.in_flight <= self.probe_rtt_window() {
+                self.mode = Mode::ProbeRtt { until: Some(ack.now + PROBE_RTT_TIME), round_passed };
                 self.round_ends_at = self.totals.delivered;
             }
-        } else {
-            *round_passed |= self.round_start;
-            if *round_passed {
-                self.end_probe_rtt(ack.now, window);
-            }
+        } else if round_passed || self.round_start {
+            self.mode = Mode::ProbeRtt { until, round_passed: true };
+            self.end_probe_rtt(ack.now, window);
         }
     }
 
@@ -357,7 +357,7 @@ impl Bbr {
     }
 }
 
-impl CongestionControl for Bbr {
+impl<R: Rules> CongestionControl for Bbr<R> {
     fn on_established(&mut self, now: Instant, window: &mut Window, siblings: Siblings<'_>) {
         self.start(now, window, siblings.own());
     }

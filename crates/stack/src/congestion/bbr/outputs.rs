@@ -1,7 +1,7 @@
 //! The pacing rate and the window that follow from BBR's model.
 
-use super::coupling::Coupling;
 use super::rate::Rate;
+use super::rules::Rules;
 use super::{Bbr, CYCLE, MIN_WINDOW, Mode, Pace, Repair};
 use crate::congestion::{Ack, Window};
 use crate::view::{Packets, SubflowView};
@@ -25,15 +25,13 @@ const MIN_OFFLOAD_RATE: Bandwidth = Bandwidth::from_bps(1_200_000);
 const MAX_OFFLOAD_BYTES: u64 = 65_535;
 const OFFLOAD_TIME: Duration = Duration::from_nanos(1_000_000_000 >> 10);
 
-impl Bbr {
+impl<R: Rules> Bbr<R> {
     pub(super) fn pacing_gain(&self) -> f64 {
         match self.mode {
             Mode::Startup => HIGH_GAIN,
             Mode::Drain => DRAIN_GAIN,
             Mode::ProbeBw { .. } if self.policer.rate().is_some() => 1.0,
-            Mode::ProbeBw { phase, .. } => {
-                self.coupling.as_ref().map_or(CYCLE[phase], |coupling| coupling.pacing_gain(CYCLE[phase]))
-            }
+            Mode::ProbeBw { phase, .. } => self.rules.pacing_gain(CYCLE[phase]),
             Mode::ProbeRtt { .. } => 1.0,
         }
     }
@@ -41,7 +39,7 @@ impl Bbr {
     fn window_gain(&self) -> f64 {
         match self.mode {
             Mode::Startup | Mode::Drain => HIGH_GAIN,
-            Mode::ProbeBw { .. } => self.coupling.as_ref().map_or(WINDOW_GAIN, Coupling::window_gain),
+            Mode::ProbeBw { .. } => self.rules.window_gain(WINDOW_GAIN),
             Mode::ProbeRtt { .. } => 1.0,
         }
     }
@@ -58,9 +56,7 @@ impl Bbr {
         let rate = rate.mul_f64(gain * PACING_MARGIN);
         rate.to_bandwidth(match self.paced {
             Pace::Linux => self.tcp_mss,
-            Pace::Packets if self.coupling.as_ref().is_some_and(Coupling::paces_whole_packets) => {
-                self.mss + PACED_HEADERS
-            }
+            Pace::Packets if self.rules.paces_whole_packets() => self.mss + PACED_HEADERS,
             Pace::Packets => self.mss,
         })
     }
@@ -121,8 +117,17 @@ impl Bbr {
         } else if cwnd < target || self.totals.delivered < u64::from(INITIAL_WINDOW) {
             cwnd = grown;
         }
-        let cwnd = cwnd.max(MIN_WINDOW);
-        self.coupling.as_ref().map_or(cwnd, |coupling| coupling.limit(cwnd))
+        self.rules.limit(cwnd.max(MIN_WINDOW))
+    }
+
+    /// Packets in flight during ProbeRtt.
+    pub(super) fn probe_rtt_window(&self) -> u32 {
+        ((self.bandwidth_delay_product() * R::PROBE_RTT_GAIN) as u32).max(MIN_WINDOW)
+    }
+
+    /// The bandwidth-delay product in packets, zero while no round trip is known.
+    pub(super) fn bandwidth_delay_product(&self) -> f64 {
+        self.min_rtt.map_or(0.0, |rtt| self.bandwidth.max().packets_in(rtt))
     }
 }
 

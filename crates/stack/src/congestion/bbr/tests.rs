@@ -3,9 +3,9 @@ use super::network::Network;
 use super::outputs::{HIGH_GAIN, PACING_MARGIN};
 use super::*;
 
-impl Network<Bbr> {
+impl Network<Bbr<Version1>> {
     fn new(capacity: f64, base: f64) -> Self {
-        Network::with(Bbr::new(5), capacity, base)
+        Network::with(Bbr::new(5, Version1), capacity, base)
     }
 
     fn pacing_gain(&self) -> f64 {
@@ -15,7 +15,7 @@ impl Network<Bbr> {
 
 const MODES: [&str; 4] = ["startup", "drain", "probe-bw", "probe-rtt"];
 
-fn mode(network: &Network<Bbr>) -> &'static str {
+fn mode(network: &Network<Bbr<Version1>>) -> &'static str {
     match network.bbr.mode {
         Mode::Startup => MODES[0],
         Mode::Drain => MODES[1],
@@ -58,7 +58,8 @@ fn it_finds_the_bandwidth_drains_the_queue_and_holds_the_pipe_full() {
 fn options_of_multipath_tcp_make_the_pace_keep_a_queue_unless_it_counts_headers() {
     // DSS takes 28 bytes of each segment.
     let queue = |paced| {
-        let mut network = Network { options: 28, ..Network::with(Bbr { paced, ..Bbr::new(5) }, 2000.0, 0.05) };
+        let mut network =
+            Network { options: 28, ..Network::with(Bbr { paced, ..Bbr::new(5, Version1) }, 2000.0, 0.05) };
         let mut least = f64::MAX;
         network.run(9.0, |n| {
             if n.now > 5.0 {
@@ -107,7 +108,7 @@ fn the_gain_cycles_through_its_eight_phases_for_about_a_round_trip_each() {
 #[test]
 fn the_cycle_begins_anywhere_but_in_the_draining_phase() {
     let mut seen = [false; 8];
-    let mut bbr = Bbr::new(1);
+    let mut bbr = Bbr::new(1, Version1);
     for _ in 0..200 {
         bbr.begin_cycle(Instant::ZERO);
         let Mode::ProbeBw { phase, .. } = bbr.mode else { unreachable!() };
@@ -142,7 +143,7 @@ fn every_ten_seconds_four_packets_for_200_ms_measure_the_round_trip_again() {
 
 #[test]
 fn a_round_without_data_does_not_count_as_one_without_growth() {
-    let mut bbr = Bbr { round_start: true, ..Bbr::new(1) };
+    let mut bbr = Bbr { round_start: true, ..Bbr::new(1, Version1) };
     bbr.bandwidth.add(1, Rate::new(100, Duration::from_secs(1)));
     for _ in 0..10 {
         bbr.check_full_pipe(&ack(1.0, 2, 0.1), true);
@@ -157,7 +158,7 @@ fn a_round_without_data_does_not_count_as_one_without_growth() {
 #[test]
 fn a_repair_of_heavy_loss_ends_startup_although_every_sample_lacks_data() {
     let after = |lost: u32, events: u32, repair: Repair| {
-        let mut bbr = Bbr { round_start: false, repair, ..Bbr::new(1) };
+        let mut bbr = Bbr { round_start: false, repair, ..Bbr::new(1, Version1) };
         for event in 0..10 {
             let lost = if event < events { lost } else { 0 };
             bbr.check_full_pipe(&Ack { lost, ..ack(1.0, 10, 0.1) }, true);
@@ -176,7 +177,7 @@ fn a_repair_of_heavy_loss_ends_startup_although_every_sample_lacks_data() {
 fn a_repair_conserves_packets_for_a_round_and_then_restores_the_window() {
     let all = [view(0, 100.0, 0.1)];
     let siblings = Siblings::new(&all, 0);
-    let (mut bbr, mut window) = (Bbr::new(1), window(100.0));
+    let (mut bbr, mut window) = (Bbr::new(1, Version1), window(100.0));
     bbr.on_congestion(at(1.0), LossCause::FastRetransmit, &mut window, siblings);
     let rate = |prior_delivered| RateSample {
         delivered: 1,
@@ -198,7 +199,7 @@ fn a_repair_conserves_packets_for_a_round_and_then_restores_the_window() {
 
 #[test]
 fn a_sample_without_enough_data_counts_only_if_it_is_the_fastest() {
-    let mut bbr = Bbr::new(1);
+    let mut bbr = Bbr::new(1, Version1);
     let sample = |delivered, app_limited| RateSample {
         delivered,
         interval: Duration::from_secs(1),
@@ -215,34 +216,4 @@ fn a_sample_without_enough_data_counts_only_if_it_is_the_fastest() {
         assert_eq!(after(sample(10, true)), 100.0);
     }
     assert_eq!(after(sample(110, true)), 110.0);
-}
-
-#[test]
-fn coupled_but_alone_it_finds_the_bandwidth_and_needs_no_probe_of_the_round_trip() {
-    let mut network = Network::with(Bbr::coupled(5), 2000.0, 0.05);
-    network.run(3.0, |_| {});
-    let (before, mut modes) = (network.delivered, Vec::new());
-    network.run(23.0, |n| modes.push(mode(n)));
-    assert!((network.delivered - before) as f64 > 0.98 * 20.0 * 2000.0);
-    assert!(
-        modes.iter().all(|mode| *mode == "probe-bw"),
-        "each cycle drains the queue, which renews the least round trip"
-    );
-}
-
-#[test]
-fn coupled_it_keeps_half_a_pipe_where_the_round_trip_must_be_probed() {
-    let mut network = Network::with(Bbr::coupled(5), 2000.0, 0.05);
-    network.run(3.0, |_| {});
-    // The route became longer, so that no sample is near the least round trip.
-    network.base = 0.06;
-    let mut least = u32::MAX;
-    network.run(14.0, |n| {
-        if mode(n) == "probe-rtt" {
-            least = least.min(n.window.cwnd.floor());
-        }
-    });
-    // Half of 2000 packets/s times 60.5 ms, the least round trip of the acknowledgment that finds it expired.
-    assert!((60..=61).contains(&least), "{least} packets");
-    assert_near(network.bbr.min_rtt.unwrap().as_secs_f64(), 0.0605, 0.02);
 }

@@ -56,6 +56,8 @@ pub(in crate::congestion) const ENTRY: Entry = Entry {
 
 /// The least round trip must have been seen within this time (`BBR.ProbeRTTInterval`).
 const PROBE_RTT_EVERY: Duration = Duration::from_secs(5);
+/// The part of a bandwidth-delay product that ProbeRtt keeps in flight (`BBR.ProbeRTTCwndGain`).
+pub(super) const PROBE_RTT_GAIN: f64 = 0.5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {

@@ -1,10 +1,9 @@
 //! The pacing rate and the window that follow from the model.
 
 use super::super::MIN_WINDOW;
-use super::super::coupling::PROBE_RTT_GAIN;
 use super::super::outputs::{INITIAL_WINDOW, NOMINAL_RTT, PACING_MARGIN, offload_burst, pipe};
 use super::super::rate::Rate;
-use super::{Bbr3, Phase};
+use super::{Bbr3, PROBE_RTT_GAIN, Phase};
 use crate::congestion::{Ack, Window};
 use crate::view::{Packets, SubflowView};
 
