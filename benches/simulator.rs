@@ -32,8 +32,8 @@ const fn case(name: &'static str, scenario: &'static str, overrides: &'static [(
 const LOSS: [(&str, &str); 3] =
     [("link.path1.loss", "0.1 %"), ("link.path2.loss", "0.1 %"), ("link.path3.loss", "0.1 %")];
 
-/// A bandwidth-delay product of about n packets of 1500 B on one path at 100 Mb/s (8333 packets per second), NewReno, with a
-/// queue and buffers that let the window reach it.
+/// A bandwidth-delay product of about n packets of 1500 B on one path at 100 Mb/s (8333 packets per second), NewReno,
+/// with a queue and buffers that let the window reach it.
 macro_rules! window {
     ($name:literal, $rtt:literal, $packets:literal, $loss:literal) => {
         case(

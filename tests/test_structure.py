@@ -218,3 +218,24 @@ def test_functions_fit_on_a_screen() -> None:
 
 def test_long_functions_are_found() -> None:
     assert functions_longer_than(LONGEST_FUNCTION // 2)
+
+
+def long_comments(path: Path, width: int) -> list[int]:
+    """Lines with comments of Rust that are longer than code may be; tables and what stands between fences may be."""
+    found, fenced = [], False
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+        comment = re.match(r"\s*//[/!]? ?(.*)", line)
+        text = comment[1] if comment else ""
+        fenced = bool(comment) and fenced != text.startswith("```")
+        if comment and not fenced and not text.startswith("|") and len(line) > width:
+            found.append(number)
+    return found
+
+
+def test_comments_wrap_where_code_does() -> None:
+    """Rustfmt leaves the width of comments alone."""
+    width = tomllib.loads((ROOT / "rustfmt.toml").read_text("utf-8"))["max_width"]
+    sources = [path for path in ROOT.rglob("*.rs") if not {"target", ".venv"} & set(path.parts)]
+    found = {str(path.relative_to(ROOT)): lines for path in sources if (lines := long_comments(path, width))}
+    assert not found, found
+    assert long_comments(ROOT / "crates/stack/src/congestion/lia.rs", width // 2), "shorter lines are found"

@@ -1,7 +1,7 @@
 //! Two connected endpoints, and a third party that loses, repeats, delays and changes their segments and adds its own.
 //!
-//! Nothing may panic; both ends may only report payload that lies within the segment that carried it, and read no more than
-//! could have been sent to them; and nothing keeps an endpoint busy for ever without time passing.
+//! Nothing may panic; both ends may only report payload that lies within the segment that carried it, and read no more
+//! than could have been sent to them; and nothing keeps an endpoint busy for ever without time passing.
 
 use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, MptcpOptions, ResetReason, SackBlock, Segment};
 use anabranch_stack::connection::{Choice, Commit, Entropy, Failover, PathConfig, Protocol};

@@ -1,5 +1,5 @@
-//! Arbitrary bytes as an MPD. Nothing may panic or take long; what is refused has a message with the file's name, and what is read is
-//! a video with sizes and durations in every media segment.
+//! Arbitrary bytes as an MPD. Nothing may panic or take long; what is refused has a message with the file's name, and
+//! what is read is a video with sizes and durations in every media segment.
 
 use anabranch_media::content::{MAX_SEGMENTS, Mpd, MpdSelection};
 use anabranch_units::Duration;

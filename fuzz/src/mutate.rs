@@ -1,4 +1,5 @@
-//! What stands in for a fuzzer where no nightly compiler is at hand: every input of the corpus, then random changes of them.
+//! What stands in for a fuzzer where no nightly compiler is at hand: every input of the corpus, then random changes of
+//! them.
 
 use std::path::Path;
 

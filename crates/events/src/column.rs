@@ -1,4 +1,5 @@
-//! How values stand in the table of events: times in seconds, rates in bit/s. The name of a field there ends in its unit.
+//! How values stand in the table of events: times in seconds, rates in bit/s. The name of a field there ends in its
+//! unit.
 
 use anabranch_units::{Bandwidth, Duration};
 use serde::{Serialize, Serializer};

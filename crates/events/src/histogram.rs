@@ -2,8 +2,8 @@
 //!
 //! Small values have a bucket each. Above them every power of two is cut into [`STEPS`] equal buckets, so a bucket is
 //! never wider than 1/64 of its lower end, and its middle is never further than 0.8 % from any value inside.
-//! (The idea is Gil Tene's HdrHistogram.) Recording is a shift and an addition. The buckets of a power of two are allocated
-//! with its first value: values of one kind fill few of them. Mean, minimum and maximum are exact.
+//! (The idea is Gil Tene's HdrHistogram.) Recording is a shift and an addition. The buckets of a power of two are
+//! allocated with its first value: values of one kind fill few of them. Mean, minimum and maximum are exact.
 
 /// How many buckets a power of two is cut into, as a power of two.
 const STEP_BITS: u32 = 6;
@@ -123,7 +123,8 @@ impl Histogram {
     }
 }
 
-/// The octave of a value, and its bucket there: below `STEPS` the value itself, above it the `STEP_BITS` bits after the first.
+/// The octave of a value, and its bucket there: below `STEPS` the value itself, above it the `STEP_BITS` bits after the
+/// first.
 #[inline]
 fn bucket_of(value: u64) -> (usize, usize) {
     if value < STEPS {

@@ -4,8 +4,8 @@ use crate::Limit;
 use anabranch_units::PathId;
 use serde::Serialize;
 
-/// What changed in a step of a connection. A host that keeps a table of events compares the connection with what it was before;
-/// others do not pay for it.
+/// What changed in a step of a connection. A host that keeps a table of events compares the connection with what it was
+/// before; others do not pay for it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostEvent {
@@ -23,8 +23,8 @@ pub enum HostEvent {
         #[serde(rename = "end_offset")]
         end: u64,
     },
-    /// The receiver advertises another window than at the last such event: one of at most half or at least double the size, the first
-    /// one, none, or one after none.
+    /// The receiver advertises another window than at the last such event: one of at most half or at least double the
+    /// size, the first one, none, or one after none.
     WindowAdvertised {
         /// The window, in bytes.
         #[serde(rename = "window_bytes")]

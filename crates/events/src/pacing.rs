@@ -13,6 +13,7 @@ pub struct PacingCounts {
     pub limited: u64,
     /// Presentations that are known by their MPDs.
     pub presentations: u64,
-    /// MPDs that were asked for and cannot be used: live ones, those without a file for each media segment, and broken ones.
+    /// MPDs that were asked for and cannot be used: live ones, those without a file for each media segment, and broken
+    /// ones.
     pub unusable: u64,
 }

@@ -27,7 +27,8 @@ pub enum Consideration {
     Chosen,
     /// It could have taken the data: the scheduler preferred another one, or to wait.
     PassedOver,
-    /// It could take no new data: its window was full, its pace had not come to the next packet, or it was kept from new data.
+    /// It could take no new data: its window was full, its pace had not come to the next packet, or it was kept from
+    /// new data.
     NotReady,
 }
 
@@ -159,8 +160,8 @@ pub struct Forecast {
     /// After which time its next segment would arrive at the peer.
     #[serde(rename = "arrival_s", serialize_with = "crate::column::seconds")]
     pub arrival: Duration,
-    /// After which time the other subflows alone would have delivered everything that is unsent; none where there are no others, or
-    /// where nothing is unsent.
+    /// After which time the other subflows alone would have delivered everything that is unsent; none where there are
+    /// no others, or where nothing is unsent.
     #[serde(rename = "finish_s", serialize_with = "crate::column::seconds_option")]
     pub finish: Option<Duration>,
     /// Bytes that may still be sent a second time.
@@ -215,8 +216,9 @@ pub enum TransportEvent {
         #[serde(rename = "detail")]
         reason: CloseReason,
     },
-    /// How the scheduler saw an established subflow when it gave new data to one of them, or began to wait; one event for each that could
-    /// take the data, or has a forecast. Emitted only where a host asks for reasons, before the segments that carry the data.
+    /// How the scheduler saw an established subflow when it gave new data to one of them, or began to wait; one event
+    /// for each that could take the data, or has a forecast. Emitted only where a host asks for reasons, before the
+    /// segments that carry the data.
     Considered {
         /// The subflow.
         subflow: SubflowId,
@@ -230,7 +232,8 @@ pub enum TransportEvent {
         /// Its smoothed round trip.
         #[serde(rename = "srtt_s", serialize_with = "crate::column::seconds")]
         srtt: Duration,
-        /// After which time the next segment would arrive at the peer on it; absent where the scheduler makes no forecast.
+        /// After which time the next segment would arrive at the peer on it; absent where the scheduler makes no
+        /// forecast.
         #[serde(rename = "arrival_s", serialize_with = "crate::column::seconds_option")]
         arrival: Option<Duration>,
     },
@@ -246,8 +249,8 @@ pub enum TransportEvent {
         /// Offset of the payload in the connection's stream.
         offset: u64,
     },
-    /// A subflow is given data that another one was given before. Emitted only where a host asks for reasons, before the segments that
-    /// carry it.
+    /// A subflow is given data that another one was given before. Emitted only where a host asks for reasons, before
+    /// the segments that carry it.
     Copied {
         /// The subflow that is given it now.
         subflow: SubflowId,
@@ -381,8 +384,8 @@ pub enum TransportEvent {
         /// Whether it waits now.
         waiting: bool,
     },
-    /// A scheduler that forecasts arrivals began or ceased to keep data off a subflow, sent data a second time, or gave a
-    /// silent subflow up.
+    /// A scheduler that forecasts arrivals began or ceased to keep data off a subflow, sent data a second time, or gave
+    /// a silent subflow up.
     Forecast(Forecast),
     /// A subflow became a backup, or ceased to be one.
     PriorityChanged {

@@ -1,8 +1,8 @@
 //! Attaching a control to a cgroup or a port, and detaching it.
 //!
-//! The programs of a control are registered in the kernel under a name, and a program of the cgroup gives that name to its subflows as they
-//! are established. Both are pinned. When they are unpinned, new connections get the kernel's default, and running ones keep the programs
-//! until they close, which frees them.
+//! The programs of a control are registered in the kernel under a name, and a program of the cgroup gives that name to
+//! its subflows as they are established. Both are pinned. When they are unpinned, new connections get the kernel's
+//! default, and running ones keep the programs until they close, which frees them.
 
 use crate::pins::{self, Pins};
 use crate::table::Totals;
@@ -30,8 +30,8 @@ pub struct Selection {
     pub cgroup: Option<PathBuf>,
     /// Only those that a server accepted on this port.
     pub port: Option<u16>,
-    /// Subflows that can have the control at a time. Each takes half a kilobyte of the kernel's memory while it is open; further ones behave
-    /// as NewReno.
+    /// Subflows that can have the control at a time. Each takes half a kilobyte of the kernel's memory while it is
+    /// open; further ones behave as NewReno.
     pub max_subflows: u32,
 }
 
@@ -59,10 +59,12 @@ impl Selection {
     }
 }
 
-/// Attaches a control to the selected connections, and returns at once. What an earlier attempt left behind half done is removed.
+/// Attaches a control to the selected connections, and returns at once. What an earlier attempt left behind half done
+/// is removed.
 ///
 /// # Errors
-/// If the selection is wrong, the control is attached already, the machine lacks something, or the kernel refuses. Then nothing is attached.
+/// If the selection is wrong, the control is attached already, the machine lacks something, or the kernel refuses. Then
+/// nothing is attached.
 pub fn attach(file_system: &Path, control: Control, selection: &Selection) -> Result<(), KernelError> {
     let cgroup = selection.directory()?;
     if let Some(sentence) = checks::missing().into_iter().next() {
@@ -83,7 +85,8 @@ pub fn attach(file_system: &Path, control: Control, selection: &Selection) -> Re
     result
 }
 
-/// Detaches one control, or all, and what is left of attachments that were not completed. Returns the controls that were attached.
+/// Detaches one control, or all, and what is left of attachments that were not completed. Returns the controls that
+/// were attached.
 ///
 /// # Errors
 /// If pins cannot be removed.

@@ -1,4 +1,5 @@
-//! The laws of `bpf/law.h` compared with the controls of `anabranch-stack`: the same acknowledgments and losses, and windows within one packet.
+//! The laws of `bpf/law.h` compared with the controls of `anabranch-stack`: the same acknowledgments and losses, and
+//! windows within one packet.
 
 use anabranch_stack::congestion::{Ack, CongestionControl, LossCause, RateSample, Siblings, Window, create};
 use anabranch_stack::options::Options;

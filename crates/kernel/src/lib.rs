@@ -1,14 +1,15 @@
-//! Coupled congestion control on the stock kernel: LIA, OLIA, BALIA and MCC as BPF programs (`tcp_congestion_ops` by struct_ops), and what
-//! attaches them to a cgroup or a port.
+//! Coupled congestion control on the stock kernel: LIA, OLIA, BALIA and MCC as BPF programs (`tcp_congestion_ops` by
+//! struct_ops), and what attaches them to a cgroup or a port.
 //!
-//! `bpf/law.h` has the laws of `anabranch-stack` in fixed point. It is compiled into the programs and into a test on the host, which
-//! replays traces of acknowledgments and losses with these and with the controls of `anabranch-stack`.
+//! `bpf/law.h` has the laws of `anabranch-stack` in fixed point. It is compiled into the programs and into a test on
+//! the host, which replays traces of acknowledgments and losses with these and with the controls of `anabranch-stack`.
 //!
 //! The kernel keeps loss detection, recovery, pacing and the scheduler, which cannot be replaced in a stock kernel.
 //!
 //! - [`Control`]: the laws by name;
 //! - [`checks`]: what the machine must provide, and what is missing;
-//! - `attach`, `detach`, `attachments`, and `PathUse`, which makes backups of the subflows that a path policy forbids (with the feature `bpf`).
+//! - `attach`, `detach`, `attachments`, and `PathUse`, which makes backups of the subflows that a path policy forbids
+//!   (with the feature `bpf`).
 
 #![cfg(target_os = "linux")]
 

@@ -1,4 +1,5 @@
-//! The kernel's path manager, by generic netlink: MP_PRIO of a subflow, as the server's user-space path manager orders it.
+//! The kernel's path manager, by generic netlink: MP_PRIO of a subflow, as the server's user-space path manager orders
+//! it.
 //!
 //! Attributes and commands are those of `linux/mptcp_pm.h` and `linux/genetlink.h`.
 

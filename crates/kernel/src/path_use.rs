@@ -1,6 +1,8 @@
-//! Path use by a path policy of `anabranch-stack`: subflows that it forbids become backups by MP_PRIO, which the kernel's scheduler respects.
+//! Path use by a path policy of `anabranch-stack`: subflows that it forbids become backups by MP_PRIO, which the
+//! kernel's scheduler respects.
 //!
-//! The policy gets the windows and round trips that the programs write. Between two changes of a subflow's flag lie at least
+//! The policy gets the windows and round trips that the programs write. Between two changes of a subflow's flag lie at
+//! least
 //! [`HOLD`]: a change is seen by the peer, too, and a path that is at the edge must not flap.
 
 use crate::netlink::PathManager;

@@ -1,5 +1,6 @@
-//! Where attachments live: a directory for each control in a file system of the kernel's BPF objects. What is pinned there outlives the
-//! process that attached it, so no process has to stay, and none can leave anything behind that the next one would not find.
+//! Where attachments live: a directory for each control in a file system of the kernel's BPF objects. What is pinned
+//! there outlives the process that attached it, so no process has to stay, and none can leave anything behind that the
+//! next one would not find.
 
 use crate::{Control, KernelError, checks};
 use rustix::fs::{FlockOperation, flock, statfs};
@@ -55,7 +56,8 @@ impl Pins {
         self.selection().exists()
     }
 
-    /// Removes what there is, in the order in which new connections are affected: first nothing selects the control any more.
+    /// Removes what there is, in the order in which new connections are affected: first nothing selects the control any
+    /// more.
     pub fn remove(&self) -> io::Result<()> {
         for path in [self.selection(), self.registration(), self.subflows(), self.totals()] {
             ignore_missing(fs::remove_file(path))?;

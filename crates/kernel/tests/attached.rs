@@ -1,4 +1,5 @@
-//! The programs in this kernel: attached to connections between namespaces of the tests, detached under load, and removed without a trace.
+//! The programs in this kernel: attached to connections between namespaces of the tests, detached under load, and
+//! removed without a trace.
 //!
 //! Controls have one name for the whole machine, so the tests take turns.
 

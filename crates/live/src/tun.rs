@@ -47,7 +47,8 @@ pub struct Offload {
     pub ip_header: u16,
     /// Bytes of both headers.
     pub headers: u16,
-    /// Payload of each of the packets that it is cut into, but for the last one, which may have less; `None` if it is one packet.
+    /// Payload of each of the packets that it is cut into, but for the last one, which may have less; `None` if it is
+    /// one packet.
     pub cut: Option<u16>,
 }
 
@@ -74,8 +75,8 @@ impl Offload {
 
 /// A TUN device: reading returns the packets that the kernel routes to it, writing passes packets to the kernel.
 ///
-/// A device made by this process exists as long as this value. Packets that are read have at most the interface's MTU, and complete
-/// checksums.
+/// A device made by this process exists as long as this value. Packets that are read have at most the interface's MTU,
+/// and complete checksums.
 #[derive(Debug)]
 pub struct Tun {
     file: OwnedFd,
@@ -86,11 +87,12 @@ pub struct Tun {
 
 impl Tun {
     /// Opens the device `name` in the namespace of the calling thread: attaches itself to one that exists and has no
-    /// process yet, which needs no privilege if the caller owns it (`ip tuntap add dev NAME mode tun user USER`); makes a new one otherwise,
-    /// which is down and has no address.
+    /// process yet, which needs no privilege if the caller owns it (`ip tuntap add dev NAME mode tun user USER`); makes
+    /// a new one otherwise, which is down and has no address.
     ///
     /// # Errors
-    /// If the name is empty or longer than 15 bytes, TUN is not available, the caller is not privileged, or the device is busy.
+    /// If the name is empty or longer than 15 bytes, TUN is not available, the caller is not privileged, or the device
+    /// is busy.
     pub fn open(name: &str) -> io::Result<Self> {
         open(name, false)
     }
@@ -115,8 +117,8 @@ impl Tun {
     pub fn is_attached(&self) -> bool {
         let asked = InterfaceRequest { name: [0; MAX_NAME_LEN + 1], flags: 0, rest: [0; 22] };
         let mut answer = asked;
-        // SAFETY: TUNGETIFF writes a `struct ifreq`, 40 bytes on 64-bit Linux, whose layout `InterfaceRequest` has. `Updater` passes a
-        // pointer to the value, which outlives the call.
+        // SAFETY: TUNGETIFF writes a `struct ifreq`, 40 bytes on 64-bit Linux, whose layout `InterfaceRequest` has.
+        // `Updater` passes a pointer to the value, which outlives the call.
         unsafe { ioctl::ioctl(&self.file, ioctl::Updater::<TUNGETIFF, InterfaceRequest>::new(&mut answer)) }.is_ok()
     }
 
@@ -132,7 +134,8 @@ impl Tun {
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         loop {
             let read = if self.offloads {
-                // Checksums are complete, and nothing is larger than the MTU, because nothing (TUNSETOFFLOAD) allows that.
+                // Checksums are complete, and nothing is larger than the MTU, because nothing (TUNSETOFFLOAD) allows
+                // that.
                 let mut header = COMPLETE;
                 let mut parts = [IoSliceMut::new(&mut header), IoSliceMut::new(buffer)];
                 rustix::io::readv(&self.file, &mut parts).map(|len| len.saturating_sub(COMPLETE.len()))
@@ -157,8 +160,8 @@ impl Tun {
         self.pass(&COMPLETE, packet)
     }
 
-    /// Passes a TCP packet to the kernel that lacks its checksum ([`anabranch_wire::encode_unsummed`]) and that may be as large as an IP
-    /// packet can be; false if the kernel refuses it.
+    /// Passes a TCP packet to the kernel that lacks its checksum ([`anabranch_wire::encode_unsummed`]) and that may be
+    /// as large as an IP packet can be; false if the kernel refuses it.
     ///
     /// # Errors
     /// Only if the device is gone.

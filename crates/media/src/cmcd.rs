@@ -1,11 +1,11 @@
 //! CMCD: what a player reports about itself with a request (CTA-5004, and CTA-5004-B, its version 2).
 //!
-//! The keys stand in the query argument `CMCD`, percent-encoded, or in four headers. Either is a dictionary of structured fields
-//! (RFC 9651): `bl=21300,br=3200,sid="6e2f",su`. In version 2 a number may be a list of numbers with types of objects,
-//! `br=(3200;v 128;a)`; that of the video counts here, or the first one.
+//! The keys stand in the query argument `CMCD`, percent-encoded, or in four headers. Either is a dictionary of
+//! structured fields (RFC 9651): `bl=21300,br=3200,sid="6e2f",su`. In version 2 a number may be a list of numbers with
+//! types of objects, `br=(3200;v 128;a)`; that of the video counts here, or the first one.
 //!
-//! Nothing of it fails a request: what is unknown, malformed or beyond its bound is ignored, and the rest is read. Where a key stands
-//! twice, the last valid value counts.
+//! Nothing of it fails a request: what is unknown, malformed or beyond its bound is ignored, and the rest is read.
+//! Where a key stands twice, the last valid value counts.
 
 use anabranch_units::{Bandwidth, Duration};
 use percent_encoding::percent_decode_str;
@@ -124,8 +124,8 @@ impl StreamingFormat {
 }
 
 impl Cmcd {
-    /// What is reported in the query of a request's address, without the question mark, and in its headers ([`CMCD_HEADERS`]).
-    /// `None` if no known key has a valid value.
+    /// What is reported in the query of a request's address, without the question mark, and in its headers
+    /// ([`CMCD_HEADERS`]). `None` if no known key has a valid value.
     pub fn of<'a>(query: Option<&str>, headers: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let mut reported = Cmcd::default();
         for argument in query.filter(|query| query.len() <= MOST_BYTES).unwrap_or_default().split('&') {
@@ -338,7 +338,8 @@ mod tests {
         Some(Duration::from_millis(n))
     }
 
-    /// What `@svta/cml-cmcd` 2.3.2, the library of dash.js 5.2.1, makes of one set of values: by query and by headers, in version 1 and 2.
+    /// What `@svta/cml-cmcd` 2.3.2, the library of dash.js 5.2.1, makes of one set of values: by query and by headers,
+    /// in version 1 and 2.
     const QUERIES: [&str; 2] = [
         "CMCD=bl%3D21300%2Cbr%3D3200%2Cbs%2Ccid%3D%22faec5fc2-ac30%22%2Cd%3D4004%2Cdl%3D18500%2Cmtp%3D25400%2Cnor%3D%22..%252F300kbps%252Ft\
          rack.m4v%22%2Cot%3Dv%2Cpr%3D1.08%2Crtp%3D15000%2Csf%3Dd%2Csid%3D%226e2fb550-c457-11e9-bb97-0800200c9a66%22%2Cst%3Dv%2Csu%2Ctb%3D6000",

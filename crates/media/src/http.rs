@@ -11,8 +11,8 @@
 //! table of exchanges, and the numbers of the requests, continue.
 //!
 //! Both ends are sans-IO: they act only when their host calls them, on the [`Stream`] passed to them.
-//! Ours: the server answers at once; time to find and open a file is not modelled. A host may [pause](HttpServer::pause) it, and then
-//! it writes nothing, also in the middle of a response.
+//! Ours: the server answers at once; time to find and open a file is not modelled. A host may
+//! [pause](HttpServer::pause) it, and then it writes nothing, also in the middle of a response.
 
 use crate::cmcd::Cmcd;
 use crate::stream::Stream;
@@ -376,8 +376,8 @@ impl HttpServer {
         }
     }
 
-    /// From here on nothing is written; what the send buffer has had no room for is taken back. To be called with the stream of the
-    /// connection, if there is one.
+    /// From here on nothing is written; what the send buffer has had no room for is taken back. To be called with the
+    /// stream of the connection, if there is one.
     pub fn pause(&mut self, stream: Option<&mut dyn Stream>) {
         self.paused = true;
         if let Some(stream) = stream {

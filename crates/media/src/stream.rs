@@ -14,8 +14,8 @@ pub trait Stream {
     /// Appends bytes for the peer. All of them are accepted: the transport manages the send buffer.
     fn write(&mut self, bytes: u64);
 
-    /// Bytes written for which the send buffer has had no room yet: a program that blocks has not written them. A stream that cannot
-    /// withdraw has none.
+    /// Bytes written for which the send buffer has had no room yet: a program that blocks has not written them. A
+    /// stream that cannot withdraw has none.
     fn unbuffered(&self) -> u64 {
         0
     }

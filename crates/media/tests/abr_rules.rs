@@ -132,12 +132,13 @@ impl Input {
         }
     }
 
-    /// What the next decision of a rule depends on besides the view. All rules of dash.js look at the downloads and at the
-    /// progress of requests, from which they abandon some, and at seeks. 2.2 takes the time of an initialisation segment for
-    /// latency. The later ones choose between BOLA and the throughput by the measured buffer; 2.9 empties BOLA's placeholder
-    /// with the buffer, and counts the pictures that each representation dropped. 5 counts aborted requests too; it empties the
-    /// placeholder as well, but then chooses by the throughput until BOLA has filled it again, and it counts pictures only where
-    /// an option says so. RobustMPC compares its forecast with the download behind it, and BOLA abandons requests.
+    /// What the next decision of a rule depends on besides the view. All rules of dash.js look at the downloads and at
+    /// the progress of requests, from which they abandon some, and at seeks. 2.2 takes the time of an initialisation
+    /// segment for latency. The later ones choose between BOLA and the throughput by the measured buffer; 2.9 empties
+    /// BOLA's placeholder with the buffer, and counts the pictures that each representation dropped. 5 counts aborted
+    /// requests too; it empties the placeholder as well, but then chooses by the throughput until BOLA has filled it
+    /// again, and it counts pictures only where an option says so. RobustMPC compares its forecast with the download
+    /// behind it, and BOLA abandons requests.
     fn needed(rule: &str) -> &'static [Input] {
         use Input::{Aborted, Finished, Init, Measured, Progress, Seeked, Shown, State};
         match rule {
@@ -179,8 +180,8 @@ impl AbrRule for Deaf {
     }
 }
 
-/// The decisions of a rule, or of one that does not receive an input, in an eventful session: with stalls, seeks, replaced media
-/// segments, new representations on screen and dropped pictures.
+/// The decisions of a rule, or of one that does not receive an input, in an eventful session: with stalls, seeks,
+/// replaced media segments, new representations on screen and dropped pictures.
 fn decisions(entry: &Entry, deaf_to: Option<Input>, seed: u64) -> Vec<Decision> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let buffer = Duration::from_secs(30);

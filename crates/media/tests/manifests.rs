@@ -1,5 +1,5 @@
-//! Manifests as packagers write them, those of `tests/manifests` and random ones. `tests/test_manifests.py` reads the same files with
-//! a reader of its own.
+//! Manifests as packagers write them, those of `tests/manifests` and random ones. `tests/test_manifests.py` reads the
+//! same files with a reader of its own.
 
 use anabranch_media::content::{DashVideo, Mpd, MpdSelection};
 use anabranch_units::Duration;

@@ -3,13 +3,13 @@
 //!
 //! The rows below are the output of those programs, run on the networks of [`sequence`] with sixty media segments of
 //! constant size and no latency:
-//! - BOLA: Sabre, its authors' simulator (UMass-LIDS/sabre, 09b03bb, `src/sabre.py -v -a bola -ab -ma sliding -ws 1`, with
-//!   `-ao` for BOLA-O, and with `-noa` where nothing may be abandoned). Changed there: `-ab`, which keeps V constant, no
-//!   longer forbids to abandon; the representation after an abandoned request is kept (it is assigned to a misspelt name);
-//!   BOLA-O's pause ends where figure 6 of the paper ends it (Sabre has that line as a comment).
-//! - RobustMPC: Pensieve (hongzimao/pensieve, `test/mpc.py` over `test/fixed_env.py`) under Python 3 with 3.0 for a second
-//!   of stall, without its round trip and its share of headers. Changed there: of equally good plans it takes the one
-//!   that begins lowest, as ours does, and not the last one; the papers leave that open.
+//! - BOLA: Sabre, its authors' simulator (UMass-LIDS/sabre, 09b03bb, `src/sabre.py -v -a bola -ab -ma sliding -ws 1`,
+//!   with `-ao` for BOLA-O, and with `-noa` where nothing may be abandoned). Changed there: `-ab`, which keeps V
+//!   constant, no longer forbids to abandon; the representation after an abandoned request is kept (it is assigned to a
+//!   misspelt name); BOLA-O's pause ends where figure 6 of the paper ends it (Sabre has that line as a comment).
+//! - RobustMPC: Pensieve (hongzimao/pensieve, `test/mpc.py` over `test/fixed_env.py`) under Python 3 with 3.0 for a
+//!   second of stall, without its round trip and its share of headers. Changed there: of equally good plans it takes
+//!   the one that begins lowest, as ours does, and not the last one; the papers leave that open.
 //!
 //! Ten-second media segments are outside of BOLA's domain with a buffer of 25 s, and Sabre stalls as ours does.
 

@@ -72,9 +72,9 @@ const MPDS: &[(&str, Expected)] = &[
     ("python-mpegdash/with_event_message_data.mpd", Err("13:3: period 1 has no video")),
 ];
 
-/// Sums over the media segments of those that are read: of the durations (ns), each times its number, and of the bytes, each times
-/// its number and its representation's, all from one. They were recorded in November 2026, before segments were placed on the axis
-/// of their period, which changes none of them.
+/// Sums over the media segments of those that are read: of the durations (ns), each times its number, and of the bytes,
+/// each times its number and its representation's, all from one. They were recorded in November 2026, before segments
+/// were placed on the axis of their period, which changes none of them.
 const SUMS: &[(&str, u64, u64)] = &[
     ("dash-mpd-rs/a2d-tv.mpd", 757_296_720_000_000, 10_356_032_646_000),
     ("dash-mpd-rs/ad-insertion-testcase1.mpd", 230_400_000_000, 2_880_000),

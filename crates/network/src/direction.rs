@@ -272,8 +272,8 @@ impl<P: Packet> Direction<P> {
         self.departures.get_or_insert_default();
     }
 
-    /// The packets that were sent or dropped since the last call, in the order in which that happened; none unless they are
-    /// [observed](Self::observe_departures). Call [`advance`](Self::advance) before.
+    /// The packets that were sent or dropped since the last call, in the order in which that happened; none unless they
+    /// are [observed](Self::observe_departures). Call [`advance`](Self::advance) before.
     pub fn drain_departures(&mut self) -> impl Iterator<Item = Departed<P>> + '_ {
         self.departures.iter_mut().flat_map(|departures| departures.drain(..))
     }
@@ -299,8 +299,9 @@ impl<P: Packet> Direction<P> {
         self.up
     }
 
-    /// Bits that the rate allows between two times without a change between them, used or not: nothing while the link is cut,
-    /// infinity without a limit. The link's overhead counts. Of a link that carries nothing; its recordings wait for no packet.
+    /// Bits that the rate allows between two times without a change between them, used or not: nothing while the link
+    /// is cut, infinity without a limit. The link's overhead counts. Of a link that carries nothing; its recordings
+    /// wait for no packet.
     pub fn capacity_bits(&self, from: Instant, to: Instant) -> f64 {
         if self.up { self.server.capacity_bits(from, to) } else { 0.0 }
     }

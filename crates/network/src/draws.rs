@@ -9,8 +9,8 @@ use std::borrow::Cow;
 
 /// Source of random numbers for one direction: the run's seed, split by name.
 ///
-/// The key of a ChaCha8 generator is the run's seed, its stream number a hash of `NAME/EFFECT`. So every effect of every
-/// link draws from its own independent sequence, and adding an effect or a link changes no other draws.
+/// The key of a ChaCha8 generator is the run's seed, its stream number a hash of `NAME/EFFECT`. So every effect of
+/// every link draws from its own independent sequence, and adding an effect or a link changes no other draws.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Streams {
     run_seed: u64,
@@ -46,7 +46,8 @@ fn fnv1a<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
     bytes.fold(OFFSET_BASIS, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME))
 }
 
-/// A probability, stored in units of 2^-64 so that a draw is one integer comparison. Scenarios write it as a share, `"2 %"`.
+/// A probability, stored in units of 2^-64 so that a draw is one integer comparison. Scenarios write it as a share,
+/// `"2 %"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "Ratio", into = "Ratio")]
 pub struct Probability(u64);

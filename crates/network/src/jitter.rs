@@ -22,8 +22,8 @@ by_kind! {
         "normal" => Normal(Normal),
         /// A gamma-distributed addition; the delay is the minimum.
         "gamma" => Gamma(Gamma),
-        /// An addition with measured percentiles, such as those of a busy computer: the delay is the minimum, and the distribution is
-        /// exponential between and beyond these percentiles.
+        /// An addition with measured percentiles, such as those of a busy computer: the delay is the minimum, and the
+        /// distribution is exponential between and beyond these percentiles.
         "percentiles" => Percentiles(Percentiles),
     }
 }
@@ -48,8 +48,8 @@ pub struct Normal {
     pub reorders: bool,
 }
 
-/// Gamma distributed jitter, as measured on Internet paths (Mukherjee, "On the dynamics and significance of low frequency
-/// components of Internet load", 1994).
+/// Gamma distributed jitter, as measured on Internet paths (Mukherjee, "On the dynamics and significance of low
+/// frequency components of Internet load", 1994).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gamma {
     /// The mean of the addition.
@@ -142,8 +142,8 @@ fn open_unit(rng: &mut ChaCha8Rng) -> f64 {
     ((rng.next_u64() >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0
 }
 
-/// A standard normal number: Marsaglia's polar method (SIAM Review 6(3), 1964); its second number is left unused, so that
-/// a packet's draw depends on no earlier one's.
+/// A standard normal number: Marsaglia's polar method (SIAM Review 6(3), 1964); its second number is left unused, so
+/// that a packet's draw depends on no earlier one's.
 pub(crate) fn normal(rng: &mut ChaCha8Rng) -> f64 {
     loop {
         let u = 2.0 * open_unit(rng) - 1.0;

@@ -1,7 +1,8 @@
 //! The packets inside one direction of a link, in one ring.
 //!
-//! A packet stays in the slot in which it entered until it leaves the link. First come those that propagate, in the order of
-//! their arrivals, then the one in service, if there is one, then those that wait. The server is a position in the ring.
+//! A packet stays in the slot in which it entered until it leaves the link. First come those that propagate, in the
+//! order of their arrivals, then the one in service, if there is one, then those that wait. The server is a position in
+//! the ring.
 
 use anabranch_units::Instant;
 use std::collections::VecDeque;
@@ -12,16 +13,17 @@ struct Slot<P> {
     time: Instant,
 }
 
-/// Propagating packets, ordered by arrival and then by departure, and behind them those that have not left the server, in the
-/// order in which they entered.
+/// Propagating packets, ordered by arrival and then by departure, and behind them those that have not left the server,
+/// in the order in which they entered.
 ///
-/// Links keep the order by default, and then no packet is ever moved. A packet that overtakes others changes places with each of
-/// them, and removing one in the middle moves those on the shorter side.
+/// Links keep the order by default, and then no packet is ever moved. A packet that overtakes others changes places
+/// with each of them, and removing one in the middle moves those on the shorter side.
 pub(crate) struct Ring<P> {
     slots: VecDeque<Slot<P>>,
     /// Number of propagating packets: the position of the first of the others.
     propagating: usize,
-    /// When the first of them arrives; [`Instant::FAR_FUTURE`] if there is none. It is asked for several times per packet.
+    /// When the first of them arrives; [`Instant::FAR_FUTURE`] if there is none. It is asked for several times per
+    /// packet.
     next_arrival: Instant,
     /// When the last of all that ever propagated arrives: a packet that arrives no earlier overtakes none.
     last_arrival: Instant,

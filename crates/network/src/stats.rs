@@ -24,7 +24,8 @@ impl Count {
     }
 }
 
-/// The counters of a direction that lost count of packets: what entered is not what was delivered or dropped or is inside.
+/// The counters of a direction that lost count of packets: what entered is not what was delivered or dropped or is
+/// inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{} packets ({} B) entered, but {} ({} B) were delivered, {} ({} B) dropped and {} ({} B) are inside",

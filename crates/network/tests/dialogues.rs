@@ -167,7 +167,8 @@ fn effects_can_begin_while_the_link_runs() {
     assert_eq!(arrivals(Change::Overhead(500)), [(at(28), 0)]);
 }
 
-/// The packet in service keeps the delay that it drew; its arrival must be the timeout although the link's least delay has grown.
+/// The packet in service keeps the delay that it drew; its arrival must be the timeout although the link's least delay
+/// has grown.
 #[test]
 fn a_packet_that_drew_a_short_delay_is_on_time_after_jitter_ends() {
     let mut early = 0;
@@ -209,7 +210,8 @@ fn each_drop_has_its_packet_where_they_are_kept() {
     config.queue = QueueConfig::drop_tail_bytes(3_000);
     let mut bench = Bench::new(&config);
     bench.link.keep_dropped();
-    // The fourth finds the queue full, the third is lost on the air, and the last two find the link cut or are cut with it.
+    // The fourth finds the queue full, the third is lost on the air, and the last two find the link cut or are cut with
+    // it.
     for number in 0..5 {
         bench.link.send(at(0), Numbered { number, bytes: 1500 });
     }

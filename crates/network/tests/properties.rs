@@ -246,7 +246,8 @@ proptest! {
         prop_assert!(attentive(&config, &script).order().is_sorted());
     }
 
-    /// Between any two departures no more passes than the rate allows, and a busy link loses less than a nanosecond each.
+    /// Between any two departures no more passes than the rate allows, and a busy link loses less than a nanosecond
+    /// each.
     #[test]
     fn the_rate_is_never_exceeded(bps in 10_000..100_000_000u64, overhead in 0..60u32, script in sends()) {
         let mut config = DirectionConfig::new(Bandwidth::from_bps(bps), QueueConfig::drop_tail_bytes(1 << 20));

@@ -45,8 +45,8 @@ fn the_loss_on_a_link_is_the_models() {
     }
 }
 
-/// Under a steady overload RED must drop just the excess, so its queue settles where the formula gives that probability.
-/// Spaced drops are 1 to 1/p apart, (1 + 1/p) / 2 on average: a share f of drops needs p = f / (2 - f).
+/// Under a steady overload RED must drop just the excess, so its queue settles where the formula gives that
+/// probability. Spaced drops are 1 to 1/p apart, (1 + 1/p) / 2 on average: a share f of drops needs p = f / (2 - f).
 #[test]
 fn red_settles_where_its_probability_equals_the_excess() {
     let red = RedConfig {

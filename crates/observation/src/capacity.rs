@@ -1,7 +1,7 @@
 //! The capacity of paths over time: what figures draw behind their throughput.
 //!
-//! The links are built a second time, as both engines build them, and get the scenario's changes at their times. Nothing is sent
-//! over them, so they say what the rates allow, whatever a run made of it.
+//! The links are built a second time, as both engines build them, and get the scenario's changes at their times.
+//! Nothing is sent over them, so they say what the rates allow, whatever a run made of it.
 
 use crate::recording::{PathRecording, SessionRecording};
 use anabranch_network::{Change, Direction, Packet};
@@ -39,8 +39,8 @@ pub(crate) fn of_slices(scenario: &Scenario, seed: u64, path: usize, until: Inst
     bits(scenario, seed, path, Instant::ZERO, &ends)
 }
 
-/// The bits that the slowest downlink of the path in this position allows until each of these times, from the one before; the first
-/// from `first`.
+/// The bits that the slowest downlink of the path in this position allows until each of these times, from the one
+/// before; the first from `first`.
 fn bits(scenario: &Scenario, seed: u64, path: usize, first: Instant, ends: &[Instant]) -> Vec<f64> {
     let mut lowest = vec![f64::INFINITY; ends.len()];
     for link in scenario.links_of(&scenario.paths[path]) {
@@ -177,7 +177,8 @@ mod tests {
 
     #[test]
     fn it_follows_the_scenarios_changes() {
-        // The rate doubles in the middle of the second second; the link is cut in the fourth, the interface in the last.
+        // The rate doubles in the middle of the second second; the link is cut in the fourth, the interface in the
+        // last.
         assert_eq!(filled()[0].capacity_bps, [2e6, 3e6, 4e6, 0.0, 4e6, 0.0]);
     }
 

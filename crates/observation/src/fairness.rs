@@ -24,7 +24,8 @@ pub struct Fairness {
 }
 
 impl Fairness {
-    /// Of the viewers of DASH videos, each with goodput and, if it was observed, what was seen; none if there are fewer than two.
+    /// Of the viewers of DASH videos, each with goodput and, if it was observed, what was seen; none if there are fewer
+    /// than two.
     pub(crate) fn of(viewers: &[(f64, Option<&DashReport>)]) -> Option<Self> {
         let of_viewers = |share: fn(&DashReport) -> f64| {
             let shares: Option<Vec<f64>> = viewers.iter().map(|(_, dash)| dash.map(share)).collect();
@@ -42,8 +43,8 @@ impl Fairness {
     }
 }
 
-/// Jain's index of fairness, (Σx)² / (n Σx²): 1 if all shares are equal, 1/n if one is all (Jain, Chiu, Hawe 1984). None if a
-/// share is negative, or all are zero.
+/// Jain's index of fairness, (Σx)² / (n Σx²): 1 if all shares are equal, 1/n if one is all (Jain, Chiu, Hawe 1984).
+/// None if a share is negative, or all are zero.
 pub fn jain(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|x| x * x).sum();

@@ -1,4 +1,5 @@
-//! Finds numbers that JSON does not have. Serde would write NaN and infinities as null, which stands for "not observed".
+//! Finds numbers that JSON does not have. Serde would write NaN and infinities as null, which stands for "not
+//! observed".
 
 use serde::Serialize;
 use serde::ser::{self, Serializer};

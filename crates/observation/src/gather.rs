@@ -58,7 +58,8 @@ fn label(path: &Path) -> PathLabel {
     PathLabel { name: path.name.clone(), metered: path.metered }
 }
 
-/// The outcome of a run: metrics, recording and, from the links' rows and the names of those who spoke, the table of events.
+/// The outcome of a run: metrics, recording and, from the links' rows and the names of those who spoke, the table of
+/// events.
 pub fn gather(
     scenario: &Scenario,
     facts: Facts,

@@ -1,7 +1,7 @@
 //! Groups of metrics in JSON: read so that an error names the key, and null as a whole where they were not observed.
 //!
-//! These are functions for serde's `with`, on fields that are flattened as well as on those that are not. The keys of a group
-//! are the names of its fields, which its own `Deserialize` gives: they are written once.
+//! These are functions for serde's `with`, on fields that are flattened as well as on those that are not. The keys of a
+//! group are the names of its fields, which its own `Deserialize` gives: they are written once.
 
 use anabranch_units::keys_of;
 use serde::de::{DeserializeOwned, Deserializer};

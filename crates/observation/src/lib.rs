@@ -1,8 +1,8 @@
 //! What is observed of a run, by the same code in simulation and live.
 //!
-//! An [`Observer`] per connection folds the events of endpoints and player into metrics (`folds`), samples the recording for figures
-//! and keeps the rows of the table of events. [`gather`] makes the [`Outcome`] of all observers and of what the links
-//! counted.
+//! An [`Observer`] per connection folds the events of endpoints and player into metrics (`folds`), samples the
+//! recording for figures and keeps the rows of the table of events. [`gather`] makes the [`Outcome`] of all observers
+//! and of what the links counted.
 //! [`reducers`] compute numbers of single studies from an outcome.
 
 mod account;

@@ -34,8 +34,8 @@ pub struct LiveFacts {
     /// How long the decisions of algorithms in Python took. Absent where none decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision_latency_us: Option<DecisionLatency>,
-    /// What the kernel of the first session's client counted of Multipath TCP, by name, without what is zero. Absent where they were not
-    /// read.
+    /// What the kernel of the first session's client counted of Multipath TCP, by name, without what is zero. Absent
+    /// where they were not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_counters: Option<BTreeMap<String, u64>>,
     /// Bytes that each device of the first session's client received. Absent where the counters were not read.
@@ -57,8 +57,8 @@ pub struct Lateness {
     pub max: Option<f64>,
 }
 
-/// How long decisions of algorithms in Python took, in microseconds of real time: from the engine's call to the answer, with the wait
-/// for the interpreter.
+/// How long decisions of algorithms in Python took, in microseconds of real time: from the engine's call to the answer,
+/// with the wait for the interpreter.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecisionLatency {

@@ -72,7 +72,8 @@ fn of_direction(before: &DirectionSpec, change: &DirectionSpec) -> Vec<String> {
 /// A number and its unit.
 type Quantity = (String, &'static str);
 
-/// "2 \u{2192} 0.5 Mb/s"; the unit is written once if it is the same, and what is not known or did not change is left out.
+/// "2 \u{2192} 0.5 Mb/s"; the unit is written once if it is the same, and what is not known or did not change is left
+/// out.
 fn from_to(before: &Option<Quantity>, after: &Option<Quantity>) -> String {
     match (before, after) {
         (_, None) => "changes".to_string(),

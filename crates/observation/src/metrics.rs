@@ -86,8 +86,8 @@ pub struct Metrics {
     pub live: Option<LiveFacts>,
 }
 
-/// The JSON Schema of the contract. What is not required is null or absent where it was not observed, and so is every key of
-/// an object that is marked `x-observable`.
+/// The JSON Schema of the contract. What is not required is null or absent where it was not observed, and so is every
+/// key of an object that is marked `x-observable`.
 pub fn json_schema() -> Schema {
     schema_for!(Metrics)
 }
@@ -101,8 +101,8 @@ struct Timed<'a> {
 }
 
 impl Metrics {
-    /// The metrics as JSON. The time that the run took belongs to a machine, not to the result: it is added only if it is
-    /// given, as `cpu_seconds`.
+    /// The metrics as JSON. The time that the run took belongs to a machine, not to the result: it is added only if it
+    /// is given, as `cpu_seconds`.
     ///
     /// # Panics
     /// If a number is NaN or infinite, which no metric is: JSON would make it null, as if it had not been observed.
@@ -162,10 +162,11 @@ pub struct SessionMetrics {
     pub start_s: f64,
     /// When the player was done, in seconds; null if it was not.
     pub finished_s: Option<f64>,
-    /// How it ended: as the run did, unless its player was done before. Cross traffic goes on as long as the run: `duration`.
+    /// How it ended: as the run did, unless its player was done before. Cross traffic goes on as long as the run:
+    /// `duration`.
     pub ended: Ended,
-    /// It ended before its end: the video was not played, or the download not complete. Stalls and all else count until then only,
-    /// so that a session that was cut off may seem better than one that was not.
+    /// It ended before its end: the video was not played, or the download not complete. Stalls and all else count until
+    /// then only, so that a session that was cut off may seem better than one that was not.
     pub cut_off: bool,
     /// The playing time of its video, in seconds; null if it has none.
     pub video_s: Option<f64>,
@@ -175,22 +176,23 @@ pub struct SessionMetrics {
     #[serde(flatten, with = "group::observable")]
     #[schemars(with = "Option<ViewerReport>")]
     pub viewer: Option<ViewerReport>,
-    /// What the viewer of a DASH video saw. `None`: the video is no DASH video, and its keys are absent in JSON. `Some(None)`: as
-    /// with [`viewer`](Self::viewer), and its keys are null.
+    /// What the viewer of a DASH video saw. `None`: the video is no DASH video, and its keys are absent in JSON.
+    /// `Some(None)`: as with [`viewer`](Self::viewer), and its keys are null.
     #[serde(flatten, with = "group::optional")]
     #[schemars(with = "Option<DashReport>")]
     pub dash: Option<Option<DashReport>>,
-    /// What a player without a video downloaded (`bulk`, `on-off`); null for a video, and where the player is not observed.
-    pub downloads: Option<Vec<DownloadReport>>,
-    /// The longest time in which no byte became readable although a response was under way, in seconds. None: the player is not
+    /// What a player without a video downloaded (`bulk`, `on-off`); null for a video, and where the player is not
     /// observed.
+    pub downloads: Option<Vec<DownloadReport>>,
+    /// The longest time in which no byte became readable although a response was under way, in seconds. None: the
+    /// player is not observed.
     pub longest_delivery_gap_s: Option<f64>,
     /// What the transport did.
     #[serde(flatten, with = "group::required")]
     #[schemars(with = "TransportReport")]
     pub transport: TransportReport,
-    /// How the sticky schedulers' paper's two conditions judged the path switches; null without a progressive video, and where the
-    /// sender is not observed.
+    /// How the sticky schedulers' paper's two conditions judged the path switches; null without a progressive video,
+    /// and where the sender is not observed.
     pub switch_forecasts: Option<ForecastCounts>,
 }
 

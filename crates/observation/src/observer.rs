@@ -133,9 +133,9 @@ impl Rows {
     }
 }
 
-/// The observers of a scenario's connections, and the sources of the table of events by number: two per link, then three
-/// per connection. Only with [`Keep::events`] do the observers keep rows for the table. `observed` says of each connection, by
-/// number, whose events its observer gets.
+/// The observers of a scenario's connections, and the sources of the table of events by number: two per link, then
+/// three per connection. Only with [`Keep::events`] do the observers keep rows for the table. `observed` says of each
+/// connection, by number, whose events its observer gets.
 pub fn observers(
     scenario: &Scenario,
     flows: &[FlowPlan],
@@ -330,13 +330,14 @@ impl Observer {
         });
     }
 
-    /// Whether [`Observer::note_sender`] and [`Observer::note_receiver`] are to be called after each step of an endpoint.
+    /// Whether [`Observer::note_sender`] and [`Observer::note_receiver`] are to be called after each step of an
+    /// endpoint.
     pub fn follows_endpoints(&self) -> bool {
         self.rows.is_some() || self.account.is_some()
     }
 
-    /// What the sender is like after a step: what limits each of its paths, and what its application has written. What was said in the
-    /// step was seen before.
+    /// What the sender is like after a step: what limits each of its paths, and what its application has written. What
+    /// was said in the step was seen before.
     pub fn note_sender(&mut self, now: Instant, limits: &[PathLimit], written: Written) {
         if let Some(account) = &mut self.account {
             account.note_limits(limits, written);
@@ -347,8 +348,8 @@ impl Observer {
         }
     }
 
-    /// What the receiver is like after a step: how many bytes its application has read, whether it left any, whether it does not
-    /// read at all, and the window that it has advertised with one past the last byte that it allows.
+    /// What the receiver is like after a step: how many bytes its application has read, whether it left any, whether it
+    /// does not read at all, and the window that it has advertised with one past the last byte that it allows.
     pub fn note_receiver(&mut self, now: Instant, read: u64, unread: bool, paused: bool, advertised: (u64, u64)) {
         if let Some(account) = &mut self.account {
             account.note_unread(unread, paused);
@@ -364,7 +365,8 @@ impl Observer {
         self.rows.is_some()
     }
 
-    /// Whether the buffer levels of the player are kept: by the recording, which has the first sessions, or by the table of events.
+    /// Whether the buffer levels of the player are kept: by the recording, which has the first sessions, or by the
+    /// table of events.
     pub fn keeps_buffer_levels(&self) -> bool {
         self.recorder.is_some() || self.rows.is_some()
     }
@@ -378,16 +380,16 @@ impl Observer {
 
     /// The session begins only now, before anything was said: its client took its time.
     ///
-    /// Only a session in the testbed whose client is a program begins so. Its player is not observed, so what would count from here
-    /// of a DASH video is not reported; what a real player reports is folded apart.
+    /// Only a session in the testbed whose client is a program begins so. Its player is not observed, so what would
+    /// count from here of a DASH video is not reported; what a real player reports is folded apart.
     pub fn restart(&mut self, now: Instant) {
         self.start = now;
         self.viewer = ViewerMetrics::new(now);
         self.transport = self.transport.restarted(now);
     }
 
-    /// From here on goodput counts. All else, means and what the viewer saw included, is of the whole session or of its statistics
-    /// window.
+    /// From here on goodput counts. All else, means and what the viewer saw included, is of the whole session or of its
+    /// statistics window.
     pub fn end_warm_up(&mut self, now: Instant) {
         if now > self.start {
             self.at_warm_up =
@@ -420,7 +422,8 @@ impl Observer {
         }
     }
 
-    /// Whether the session ended before its end. A player whose connection is closed too early plays what it has and is done.
+    /// Whether the session ended before its end. A player whose connection is closed too early plays what it has and is
+    /// done.
     fn is_cut_off(&self, ending: &Ending, bytes: u64) -> bool {
         let cut_short = self.observed.player && bytes < self.goal.bytes;
         self.goal.has_end && (ending.how != Ended::Finished || cut_short)

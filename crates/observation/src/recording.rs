@@ -48,8 +48,8 @@ pub struct SessionRecording {
     pub discards: Vec<u32>,
     /// Path switches (of all packets) since the sample before.
     pub path_switches: Vec<u32>,
-    /// Switches of new data of a progressive video, each with its forecast: what reducers read. `None` if the run was not to
-    /// [keep](crate::Keep::forecasts) them.
+    /// Switches of new data of a progressive video, each with its forecast: what reducers read. `None` if the run was
+    /// not to [keep](crate::Keep::forecasts) them.
     #[serde(skip)]
     pub forecasts: Option<Vec<SwitchForecast>>,
     /// The numbers of discarded pictures: what reducers read.
@@ -92,8 +92,8 @@ pub struct PathRecording {
     pub path: String,
     /// Payload acknowledged since the sample before, as a rate.
     pub throughput_bps: Vec<f32>,
-    /// The mean rate that the slowest of its downlinks allowed since the sample before, headers included; infinite without a
-    /// limit, zero while it is cut.
+    /// The mean rate that the slowest of its downlinks allowed since the sample before, headers included; infinite
+    /// without a limit, zero while it is cut.
     pub capacity_bps: Vec<f32>,
     /// Congestion window in packets.
     pub cwnd_packets: Vec<f32>,
@@ -101,7 +101,8 @@ pub struct PathRecording {
     pub srtt_s: Vec<f32>,
     /// Beginning and end of each span in which the path policy forbade new data on it.
     pub disabled: Vec<(f64, f64)>,
-    /// When each subflow of a sender that is ours was opened on it, and with which window in packets: samples begin later.
+    /// When each subflow of a sender that is ours was opened on it, and with which window in packets: samples begin
+    /// later.
     pub opened: Vec<(f64, f64)>,
 }
 

@@ -13,8 +13,8 @@ pub(crate) enum Scalar {
     Word(Cow<'static, str>),
 }
 
-/// The table adds one value to most events: the path of their subflow. A list that grows for it would take twice the memory, and there are
-/// millions.
+/// The table adds one value to most events: the path of their subflow. A list that grows for it would take twice the
+/// memory, and there are millions.
 const ADDED: usize = 1;
 
 /// The values of an event by the names of their fields; what it does not have is left out.

@@ -1,4 +1,5 @@
-//! Reading JSON of our own, such as `metrics.json`: what is missing, renamed, unknown or no number is refused by its key.
+//! Reading JSON of our own, such as `metrics.json`: what is missing, renamed, unknown or no number is refused by its
+//! key.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,11 +18,13 @@ impl fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
-/// Reads a value that has every key of its type and no other. Serde alone takes an absent `Option` for `None`, and ignores
-/// unknown keys next to flattened structs; so the value that was read is written again, and has to give the same keys and values.
+/// Reads a value that has every key of its type and no other. Serde alone takes an absent `Option` for `None`, and
+/// ignores unknown keys next to flattened structs; so the value that was read is written again, and has to give the
+/// same keys and values.
 ///
 /// # Errors
-/// If the text is no JSON (JSON has no NaN), a key is missing or unknown, or a value has the wrong type. The message names it.
+/// If the text is no JSON (JSON has no NaN), a key is missing or unknown, or a value has the wrong type. The message
+/// names it.
 pub fn read<T: Serialize + DeserializeOwned>(text: &str) -> Result<T, Unreadable> {
     let refused = |error: &dyn fmt::Display| Unreadable(error.to_string());
     let mut json = serde_json::Deserializer::from_str(text);

@@ -16,8 +16,8 @@ pub struct Waiting {
     pub cut_off: bool,
 }
 
-/// No session can receive anything any more, as far as one can know: each of them is starved, and nothing arrived for `stuck_after`
-/// since the last event of the scenario.
+/// No session can receive anything any more, as far as one can know: each of them is starved, and nothing arrived for
+/// `stuck_after` since the last event of the scenario.
 pub fn is_stuck(
     now: Instant,
     last_event: Instant,

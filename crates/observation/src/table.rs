@@ -123,8 +123,8 @@ enum Kind {
 }
 use Kind::{Flag, Float, Integer, Word};
 
-/// The columns that every table has, in their order. A value that is in none of them gets a column at the end: that of notes,
-/// which exist only where a part comes from outside.
+/// The columns that every table has, in their order. A value that is in none of them gets a column at the end: that of
+/// notes, which exist only where a part comes from outside.
 const COLUMNS: [(&str, Kind); 52] = [
     ("detail", Word),
     ("subflow", Integer),

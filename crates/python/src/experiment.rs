@@ -1,4 +1,5 @@
-//! What experiments ask of the compiled part: many runs of which only the numbers are wanted, and where in a plan a key stands.
+//! What experiments ask of the compiled part: many runs of which only the numbers are wanted, and where in a plan a key
+//! stands.
 
 use crate::InputError;
 use crate::own::run::with_run;
@@ -30,8 +31,8 @@ impl Stop {
     }
 }
 
-/// Simulates a scenario, and gives its metrics alone as JSON on one line, with the numbers of reducers. The interpreter is free for
-/// others all the time. Without `segments` the lists of media segments are empty.
+/// Simulates a scenario, and gives its metrics alone as JSON on one line, with the numbers of reducers. The interpreter
+/// is free for others all the time. Without `segments` the lists of media segments are empty.
 ///
 /// # Errors
 /// `KeyboardInterrupt` if it was stopped, `InputError` if there is no reducer of a name.
@@ -61,7 +62,8 @@ pub fn measure(
     kept(with_run(py, seed, simulate)?)
 }
 
-/// What [`measure`] would give of a run that is stopped at its first sample: all keys that it has of this scenario, after no time.
+/// What [`measure`] would give of a run that is stopped at its first sample: all keys that it has of this scenario,
+/// after no time.
 #[pyfunction]
 #[pyo3(signature = (scenario, *, reducers=Vec::new()))]
 pub fn metrics_outline(py: Python<'_>, scenario: &Scenario, reducers: Vec<String>) -> PyResult<String> {

@@ -1,4 +1,5 @@
-//! Coupled congestion control in the stock kernel. Without the feature `kernel` the functions exist and say what is missing.
+//! Coupled congestion control in the stock kernel. Without the feature `kernel` the functions exist and say what is
+//! missing.
 
 use anabranch_kernel::{KernelError, checks};
 use pyo3::prelude::*;
@@ -242,8 +243,8 @@ pub fn kernel_status(py: Python<'_>, file_system: Option<PathBuf>) -> PyResult<S
     py.detach(|| bpf::status(file_system)).map_err(|error| raised(&error))
 }
 
-/// Decides on path use until a signal is raised, and then lets every subflow carry data again. `ready` is called once, when new subflows can
-/// join; `changed` gets connection, local end, remote end, and whether the subflow is used.
+/// Decides on path use until a signal is raised, and then lets every subflow carry data again. `ready` is called once,
+/// when new subflows can join; `changed` gets connection, local end, remote end, and whether the subflow is used.
 #[pyfunction]
 #[pyo3(signature = (policy, ready, changed, *, file_system=None))]
 pub fn kernel_use_paths(

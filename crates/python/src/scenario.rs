@@ -87,7 +87,8 @@ fn describe<'py>(py: Python<'py>, video: &Video) -> PyResult<Bound<'py, PyDict>>
     Ok(about)
 }
 
-/// Reads and checks a scenario's text. Modules of own algorithms are looked for in the directory, and then in `modules`.
+/// Reads and checks a scenario's text. Modules of own algorithms are looked for in the directory, and then in
+/// `modules`.
 #[pyfunction]
 #[pyo3(signature = (text, *, name, directory, overrides, modules = None))]
 pub fn load(

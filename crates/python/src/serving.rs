@@ -71,7 +71,8 @@ pub struct PathFacts {
     segments: u64,
     retransmitted_segments: u64,
     subflows: u64,
-    /// How often segments became smaller for a link, by reports of routers and without; and the packets after the last time.
+    /// How often segments became smaller for a link, by reports of routers and without; and the packets after the last
+    /// time.
     mtu_reported: u64,
     mtu_black_holes: u64,
     mtu: u32,
@@ -257,7 +258,8 @@ impl ServingOptions {
 
 #[pymethods]
 impl Serving {
-    /// Opens the devices, as far as they are not given, and serves from now on. The options are those of the command line.
+    /// Opens the devices, as far as they are not given, and serves from now on. The options are those of the command
+    /// line.
     #[new]
     #[pyo3(signature = (devices, **options))]
     fn new(py: Python<'_>, devices: Option<&Devices>, options: Option<Bound<'_, PyDict>>) -> PyResult<Self> {
@@ -278,8 +280,8 @@ impl Serving {
         Ok(())
     }
 
-    /// The failures of own algorithms that were not reported yet, the first one of each place: the author's traceback, if it was an
-    /// exception, and a message.
+    /// The failures of own algorithms that were not reported yet, the first one of each place: the author's traceback,
+    /// if it was an exception, and a message.
     fn take_failures(&self) -> Vec<FailureText> {
         self.service.take_failures()
     }

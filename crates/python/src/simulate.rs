@@ -11,8 +11,8 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often the interpreter is asked for, to report and to see whether the user interrupts. People notice more than a tenth of a
-/// second; the interpreter's lock, taken this rarely, costs nothing.
+/// How often the interpreter is asked for, to report and to see whether the user interrupts. People notice more than a
+/// tenth of a second; the interpreter's lock, taken this rarely, costs nothing.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// Simulates a scenario.
@@ -52,7 +52,8 @@ pub fn run(
         let tap = captures.as_mut().map(|captures| captures as &mut dyn Tap);
         anabranch_sim::run_with(scenario, &options, &mut report, tap)
     };
-    // Algorithms in Python need the interpreter for each decision: to take its lock and to give it back costs more than many of them.
+    // Algorithms in Python need the interpreter for each decision: to take its lock and to give it back costs more than
+    // many of them.
     let outcome =
         if scenario.external().is_empty() { py.detach(|| simulate(&|| true)) } else { with_run(py, seed, simulate)? };
     if let Some(error) = raised {

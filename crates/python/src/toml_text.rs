@@ -47,7 +47,8 @@ pub(crate) fn document_text(table: &Bound<'_, PyMapping>, name: &str) -> PyResul
     toml::to_string(&value).map_err(|e| InputError::new_err(format!("{name} cannot be written as TOML: {e}")))
 }
 
-/// One value as the right side of an override: texts as they are (the schema decides how to read them), the rest as TOML.
+/// One value as the right side of an override: texts as they are (the schema decides how to read them), the rest as
+/// TOML.
 #[pyfunction]
 pub fn value_text(value: &Bound<'_, PyAny>, key: &str) -> PyResult<String> {
     if let Ok(text) = value.cast::<PyString>() {

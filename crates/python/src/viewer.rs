@@ -35,7 +35,8 @@ impl Viewed {
     }
 }
 
-/// Folds events in the order of time into the metrics of a session that began at zero and was over, or was cut off, at `end_s`.
+/// Folds events in the order of time into the metrics of a session that began at zero and was over, or was cut off, at
+/// `end_s`.
 #[pyfunction]
 #[pyo3(signature = (events, *, end_s, mpd, scenario))]
 pub fn viewer_report(

@@ -13,8 +13,8 @@
 /// }
 /// ```
 ///
-/// The text after the colon is what messages call it. It is deserialized as an enum and not as an internally tagged one, for which
-/// serde would buffer the values: a buffered value has lost its place in the file.
+/// The text after the colon is what messages call it. It is deserialized as an enum and not as an internally tagged
+/// one, for which serde would buffer the values: a buffered value has lost its place in the file.
 #[macro_export]
 macro_rules! by_kind {
     (

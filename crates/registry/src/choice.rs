@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 /// A part by name, with its options: `{ name = "cubic", constants = "rfc9438" }`, or the name alone.
 ///
-/// A part that is no line of a registry comes from outside: from a host, which makes it by its trait `E`. What checks a choice
-/// attaches that host, so that what carries the choice out needs no other way to it.
+/// A part that is no line of a registry comes from outside: from a host, which makes it by its trait `E`. What checks a
+/// choice attaches that host, so that what carries the choice out needs no other way to it.
 pub struct Choice<E: ?Sized> {
     /// Its name in the registry, or one that the host knows.
     pub name: String,

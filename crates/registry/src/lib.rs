@@ -1,11 +1,11 @@
 //! Replaceable parts by name.
 //!
-//! Schedulers, congestion controls, path policies, queues, loss models, bitrate rules and players each have a [`Registry`]: a list of
-//! [`Entry`]s, in the order in which help and documentation show them. The user of a part finds its entry by name and calls its
-//! constructor, so a new part is a file and a line in its registry.
+//! Schedulers, congestion controls, path policies, queues, loss models, bitrate rules and players each have a
+//! [`Registry`]: a list of [`Entry`]s, in the order in which help and documentation show them. The user of a part finds
+//! its entry by name and calls its constructor, so a new part is a file and a line in its registry.
 //!
-//! A [`Choice`] names a part and gives its [options](options::Options). [`by_kind`] declares the table of a part whose options are
-//! keys of their own.
+//! A [`Choice`] names a part and gives its [options](options::Options). [`by_kind`] declares the table of a part whose
+//! options are keys of their own.
 
 mod by_kind;
 mod choice;

@@ -73,7 +73,8 @@ pub fn scenario(name: &str) -> Option<&'static Shipped> {
 }
 
 impl Shipped {
-    /// What the scenario wants to know. Nothing else of the scenario is read: to list names must not take the time of synthesising rates.
+    /// What the scenario wants to know. Nothing else of the scenario is read: to list names must not take the time of
+    /// synthesising rates.
     pub fn question(&self) -> String {
         #[derive(serde::Deserialize)]
         struct Heading {

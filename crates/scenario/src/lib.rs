@@ -1,8 +1,9 @@
 //! The scenario: a network, sessions over it, and scheduled events, as one TOML text.
 //!
 //! [`load`] reads and checks a text; [`Scenario::resolved`] writes it with every default filled in. From a [`Scenario`]
-//! follow the links ([`directed_links`]) and the connections with their players ([`plan`]), for the simulator and for the
-//! live testbed alike. [`catalogue`] has the shipped scenarios, [`traces`] what the command line does with trace files.
+//! follow the links ([`directed_links`]) and the connections with their players ([`plan`]), for the simulator and for
+//! the live testbed alike. [`catalogue`] has the shipped scenarios, [`traces`] what the command line does with trace
+//! files.
 //!
 //! ```
 //! let text = r#"

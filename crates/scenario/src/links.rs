@@ -14,8 +14,8 @@ pub struct DirectedLink<P> {
     pub link: Direction<P>,
 }
 
-/// Every direction of every link, two per link, in the order of [`LinkDirection::BOTH`]. With the same seed they treat the
-/// same packets alike, whatever carries them.
+/// Every direction of every link, two per link, in the order of [`LinkDirection::BOTH`]. With the same seed they treat
+/// the same packets alike, whatever carries them.
 pub fn directed_links<P: Packet>(scenario: &Scenario, seed: u64) -> Vec<DirectedLink<P>> {
     let both = scenario.links.iter().flat_map(|link| LinkDirection::BOTH.map(|direction| (link, direction)));
     let directed = both.map(|(link, direction)| {

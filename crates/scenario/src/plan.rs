@@ -40,8 +40,8 @@ pub struct FlowPlan {
     pub is_session: bool,
 }
 
-/// The connections of a scenario: every session's, then all cross traffic's. The seed decides when each begins within its
-/// spread.
+/// The connections of a scenario: every session's, then all cross traffic's. The seed decides when each begins within
+/// its spread.
 ///
 /// # Panics
 /// If the scenario was not made by [`load`](crate::load).
@@ -196,8 +196,8 @@ struct Part<'a> {
     is_session: bool,
 }
 
-/// The client's address on a path of this position and IP version, and the server's. The client has one per path, the server
-/// one of each family.
+/// The client's address on a path of this position and IP version, and the server's. The client has one per path, the
+/// server one of each family.
 pub fn addresses(path: usize, version: u8) -> (IpAddr, IpAddr) {
     let [high, low] = (path as u16 + 1).to_be_bytes();
     if version == 6 {

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 const OFFSET: &str = "trace/offset";
 
 impl Scenario {
-    /// Whether another seed gives another run: a link or a beginning is random. Keys and sequence numbers of connections, which
-    /// are drawn as well, have no influence.
+    /// Whether another seed gives another run: a link or a beginning is random. Keys and sequence numbers of
+    /// connections, which are drawn as well, have no influence.
     pub fn seed_matters(&self) -> bool {
         let spreads = self.sessions.iter().map(|session| session.starts.start_spread);
         let mut spreads = spreads.chain(self.traffic.iter().map(|traffic| traffic.starts.start_spread));
@@ -47,8 +47,8 @@ impl Scenario {
     }
 }
 
-/// Which part of the recording is skipped, in units of 2^-64 of it. All traces without an offset of their own follow one draw, so
-/// that those which were recorded together stay together; both directions of a link do so in any case.
+/// Which part of the recording is skipped, in units of 2^-64 of it. All traces without an offset of their own follow
+/// one draw, so that those which were recorded together stay together; both directions of a link do so in any case.
 fn draw(seed: u64, link: &str, trace: &Trace) -> u64 {
     let own = trace.offset == Some(Offset::Random);
     let name = if own { format!("link/{link}") } else { "scenario".to_owned() };

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Something legal that is probably a mistake: the scenario runs, and its author should know. Shown by the command line on standard error,
-/// as a Python warning, and kept in `run.json`.
+/// Something legal that is probably a mistake: the scenario runs, and its author should know. Shown by the command line
+/// on standard error, as a Python warning, and kept in `run.json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// What kind of oddity it is. Programs may depend on it.

@@ -108,8 +108,8 @@ impl Log {
     }
 }
 
-/// What the log needs of a connection, from both sides of its stream: the loop reports what was sent and acknowledged, the
-/// task what was written.
+/// What the log needs of a connection, from both sides of its stream: the loop reports what was sent and acknowledged,
+/// the task what was written.
 #[derive(Debug)]
 pub(super) struct StreamStats {
     /// Payload sent on each path, and how much of it was retransmitted.
@@ -166,8 +166,8 @@ impl StreamStats {
         self.written.load(Ordering::Acquire)
     }
 
-    /// From here on this cap limits the connection's rate, if any does. A response that is not acknowledged to its end keeps the pace
-    /// with which it was sent: the pacer takes it as over before, because it does not count the header.
+    /// From here on this cap limits the connection's rate, if any does. A response that is not acknowledged to its end
+    /// keeps the pace with which it was sent: the pacer takes it as over before, because it does not count the header.
     pub(super) fn paced(&self, cap: Option<Bandwidth>) {
         if cap.is_some() || self.waiting.load(Ordering::Acquire) == 0 {
             self.pace_bps.store(cap.map_or(0, Bandwidth::as_bps), Ordering::Relaxed);
@@ -206,8 +206,8 @@ impl StreamStats {
         records.into_iter().for_each(|(_, record)| record.write());
     }
 
-    /// Keeps a record until its response is acknowledged. If all of it was written, that is so already or comes; otherwise the
-    /// offset of its end is known at the next flush.
+    /// Keeps a record until its response is acknowledged. If all of it was written, that is so already or comes;
+    /// otherwise the offset of its end is known at the next flush.
     fn keep(&self, mut record: Record) {
         let end = record.written.then(|| self.written.load(Ordering::Acquire));
         let mut waiting = lock(&self.records);
@@ -325,8 +325,8 @@ impl Entry {
     }
 }
 
-/// A line in the making. It is written once its response is acknowledged or the connection has ended, or when it is dropped
-/// incomplete.
+/// A line in the making. It is written once its response is acknowledged or the connection has ended, or when it is
+/// dropped incomplete.
 #[derive(Debug)]
 pub(super) struct Pending(Option<Record>);
 
@@ -478,8 +478,8 @@ fn escaped_json(line: &str) -> String {
     safe
 }
 
-/// Whether a terminal may act on a character, or show what follows in another place: control characters of ASCII and of its
-/// extension (C1), those that change the direction of text (UAX 9), and separators of lines.
+/// Whether a terminal may act on a character, or show what follows in another place: control characters of ASCII and of
+/// its extension (C1), those that change the direction of text (UAX 9), and separators of lines.
 fn acts(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

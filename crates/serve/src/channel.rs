@@ -2,17 +2,19 @@
 //!
 //! The two sides run on different threads. Each may have to wait for the other:
 //!
-//! - the task waits in [`TaskEnd::poll_read`] for bytes, and in [`TaskEnd::poll_write`] for room; the loop wakes its waker;
+//! - the task waits in [`TaskEnd::poll_read`] for bytes, and in [`TaskEnd::poll_write`] for room; the loop wakes its
+//!   waker;
 //! - the loop waits for the task to write, to end, or to take received bytes; the task enters the connection into
 //!   [`Ready`] and wakes the loop.
 //!
 //! A wake-up cannot get lost, because three rules hold under the one lock of the connection:
 //!
-//! 1. Who finds that it must wait records so (`reader`, `writer`, `starved`) in the critical section in which it found it.
+//! 1. Who finds that it must wait records so (`reader`, `writer`, `starved`) in the critical section in which it found
+//!    it.
 //! 2. Who changes what another waits for looks at that record in the critical section of the change.
-//! 3. `scheduled` says that a poll of the loop is ahead, and [`LoopEnd::poll`] clears it in the critical section in which
-//!    it takes all requests and decides whether the loop has to be polled for room. A change before is seen there; a
-//!    change after it schedules another poll.
+//! 3. `scheduled` says that a poll of the loop is ahead, and [`LoopEnd::poll`] clears it in the critical section in
+//!    which it takes all requests and decides whether the loop has to be polled for room. A change before is seen
+//!    there; a change after it schedules another poll.
 //!
 //! The file uses nothing of the crate but `super::sync`, so that `tests/channel_model.rs` compiles it with loom's
 //! primitives and tries all interleavings.
@@ -273,8 +275,8 @@ impl<I: Copy, W: Wake, A: Allowance> LoopEnd<I, W, A> {
         request
     }
 
-    /// Writes the bytes of the send stream from `offset` on. More memory is taken if they are the last ones and there is
-    /// hardly room for others: then the memory, and not the network, limits the connection.
+    /// Writes the bytes of the send stream from `offset` on. More memory is taken if they are the last ones and there
+    /// is hardly room for others: then the memory, and not the network, limits the connection.
     pub(super) fn fill(&self, offset: u64, buffer: &mut [u8]) {
         let mut shared = lock(&self.shared);
         let end = shared.acked + shared.outgoing.len() as u64;

@@ -7,15 +7,15 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a busy device is waited for, and how often it is tried. The kernel detaches the devices of a killed process a
-/// moment after its end.
+/// How long a busy device is waited for, and how often it is tried. The kernel detaches the devices of a killed process
+/// a moment after its end.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 const BUSY_RETRY: Duration = Duration::from_millis(20);
 
 /// Open TUN devices, and a list of open subflows in memory.
 ///
-/// A process that holds them can run one server after the other in child processes. Packets wait in the devices meanwhile,
-/// and a server that takes over from one that was killed resets the connections of the list.
+/// A process that holds them can run one server after the other in child processes. Packets wait in the devices
+/// meanwhile, and a server that takes over from one that was killed resets the connections of the list.
 #[derive(Clone, Debug)]
 pub struct Devices {
     tuns: Vec<Arc<Tun>>,
@@ -31,8 +31,9 @@ impl Devices {
         Devices { tuns: Vec::new(), subflows: Arc::new(SharedState::new()?) }.changed(listen)
     }
 
-    /// Those of other paths, with the same list; devices of both stay open. One of both that was deleted is opened again if it is
-    /// back. It is not made, because one that the server makes has no routes, and keeps the operator from making it.
+    /// Those of other paths, with the same list; devices of both stay open. One of both that was deleted is opened
+    /// again if it is back. It is not made, because one that the server makes has no routes, and keeps the operator
+    /// from making it.
     ///
     /// # Errors
     /// If a device cannot be opened.

@@ -189,7 +189,8 @@ impl<F: FnMut(Opened) -> StreamApplication> Driver<F> {
         }
     }
 
-    /// Serves until it is ordered to end, or until the set of devices is another one: one is gone, and its path with it, or is back.
+    /// Serves until it is ordered to end, or until the set of devices is another one: one is gone, and its path with
+    /// it, or is back.
     fn serve(
         &mut self,
         clock: &Clock,

@@ -68,7 +68,8 @@ impl Front {
                 let mut stream = Shared::new(stream);
                 let served = graceful.watch(protocol.serve_connection(TokioIo::new(stream.clone()), service));
                 tokio::spawn(async move {
-                    // A client's abort concerns only itself. A request that is not HTTP/1 has no other place where it is logged.
+                    // A client's abort concerns only itself. A request that is not HTTP/1 has no other place where it
+                    // is logged.
                     let Err(error) = served.await else { return };
                     if !error.is_parse() {
                         return;

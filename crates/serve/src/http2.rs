@@ -1,5 +1,5 @@
-//! The answer to a client that begins with HTTP/2 without negotiation ("prior knowledge", RFC 9113 section 3.3): a response in HTTP/2,
-//! so that the client shows its text, which says that this server speaks HTTP/1.1.
+//! The answer to a client that begins with HTTP/2 without negotiation ("prior knowledge", RFC 9113 section 3.3): a
+//! response in HTTP/2, so that the client shows its text, which says that this server speaks HTTP/1.1.
 
 /// The body of the response.
 const TEXT: &str = "This server speaks HTTP/1.1, not HTTP/2 (curl: --http1.1).\n";
@@ -17,8 +17,8 @@ const END_HEADERS: u8 = 4;
 /// The reason of GOAWAY (RFC 9113 section 7).
 const HTTP_1_1_REQUIRED: u32 = 13;
 
-/// Fields without indexing (RFC 7541 section 6.2.2): `:status` is the name 8 of the static table, `content-type` the name 31, of which
-/// 15 stand in the first byte.
+/// Fields without indexing (RFC 7541 section 6.2.2): `:status` is the name 8 of the static table, `content-type` the
+/// name 31, of which 15 stand in the first byte.
 const FIELDS: &[u8] = b"\x08\x03505\x0f\x10\x0atext/plain";
 
 fn frame(bytes: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {

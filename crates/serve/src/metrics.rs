@@ -1,7 +1,7 @@
 //! The page that Prometheus reads, in its text format 0.0.4, which every scraper understands.
 //!
-//! It is written here and not by `prometheus-client`, which knows OpenMetrics only: there the type of a counter is declared without its
-//! suffix `_total`, and a scraper that asks for 0.0.4 takes the counter for an untyped metric.
+//! It is written here and not by `prometheus-client`, which knows OpenMetrics only: there the type of a counter is
+//! declared without its suffix `_total`, and a scraper that asks for 0.0.4 takes the counter for an untyped metric.
 
 use super::Options;
 use super::channel::lock;

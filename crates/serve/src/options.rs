@@ -81,7 +81,8 @@ pub struct Options {
     pub state: Option<PathBuf>,
     /// Devices that are open already; others are opened. `None`: all are opened.
     pub devices: Option<Devices>,
-    /// Whether the kernel gets several segments as one packet, and cuts it up (segmentation offload). A capture turns it off.
+    /// Whether the kernel gets several segments as one packet, and cuts it up (segmentation offload). A capture turns
+    /// it off.
     pub offload: bool,
     /// Whether segments are withheld now and then, to reset clients that acknowledge what they have not received.
     pub test_acknowledgments: bool,

@@ -1,7 +1,8 @@
 //! Pacing of responses: a pacer sees every response and its progress, and connections get the caps that it decides.
 //!
-//! The task of a connection announces each response before it writes it. The loop passes announcements and acknowledgments on, in the order
-//! of its own clock. A decision may change the caps of other connections: these are polled, as if their tasks had something.
+//! The task of a connection announces each response before it writes it. The loop passes announcements and
+//! acknowledgments on, in the order of its own clock. A decision may change the caps of other connections: these are
+//! polled, as if their tasks had something.
 
 use super::channel::{Ready, lock};
 use super::loop_waker::LoopWaker;
@@ -36,8 +37,8 @@ pub trait ResponsePacer: Debug + Send + Sync {
     /// A client has connected.
     fn open(&self, client: IpAddr) -> usize;
 
-    /// The client has acknowledged so many bytes of the connection's stream, its packets wait so long in queues, and these responses have
-    /// begun since the last call.
+    /// The client has acknowledged so many bytes of the connection's stream, its packets wait so long in queues, and
+    /// these responses have begun since the last call.
     fn progress(
         &self,
         now: Instant,
@@ -86,7 +87,8 @@ pub struct BegunResponse {
 pub struct Caps {
     /// That of the connection; `None`: no limit.
     pub own: Option<Bandwidth>,
-    /// When the buffer of the connection's viewer will be empty if nothing more arrives; `None` where it is not estimated.
+    /// When the buffer of the connection's viewer will be empty if nothing more arrives; `None` where it is not
+    /// estimated.
     pub buffered_until: Option<Instant>,
     /// Connections whose caps are others than before.
     pub changed: Vec<usize>,
@@ -201,7 +203,8 @@ impl Announcements {
         if self.any.swap(false, Ordering::Acquire) { take(&mut *lock(&self.list)) } else { Vec::new() }
     }
 
-    /// Whether the MPD is wanted. Then it must be passed to [`Announcements::learn`]; until then it is wanted once only.
+    /// Whether the MPD is wanted. Then it must be passed to [`Announcements::learn`]; until then it is wanted once
+    /// only.
     pub(super) fn wants(&self, path: &str, version: &str) -> bool {
         !self.pacing.pacer.knows(path, version) && lock(&self.pacing.reading).insert(path.to_owned())
     }

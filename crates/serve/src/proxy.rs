@@ -12,8 +12,8 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 
 /// Time for an origin to answer a SYN.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time for a client to read what it has acknowledged, before an origin's RST is passed on. Linux discards the unread bytes of a
-/// Multipath TCP connection that is aborted.
+/// Time for a client to read what it has acknowledged, before an origin's RST is passed on. Linux discards the unread
+/// bytes of a Multipath TCP connection that is aborted.
 const READING_TIME: Duration = Duration::from_millis(500);
 /// Bytes copied at a time in each direction.
 const CHUNK: usize = 64 << 10;
@@ -27,11 +27,13 @@ pub(super) struct Passed {
     pub(super) sent: AtomicU64,
 }
 
-/// Copies both directions until both have ended, and counts the bytes. The end of one direction is passed on while the other
-/// continues; a slow reader on one side stops the writer on the other; and an abort of one side aborts the other with RST.
+/// Copies both directions until both have ended, and counts the bytes. The end of one direction is passed on while the
+/// other continues; a slow reader on one side stops the writer on the other; and an abort of one side aborts the other
+/// with RST.
 ///
-/// An origin that does not read on may still have an answer under way, as one that closes its connection with the answer and does not
-/// wait for the client's last words: its kernel sends RST for these. The client gets all that the origin had sent before.
+/// An origin that does not read on may still have an answer under way, as one that closes its connection with the
+/// answer and does not wait for the client's last words: its kernel sends RST for these. The client gets all that the
+/// origin had sent before.
 ///
 /// With `announces`, the origin is first sent the client's address.
 ///

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 /// Guaranteed room of each connection: twice the bandwidth-delay product of 20 Mb/s and 50 ms.
 pub const FIRST_ROOM: usize = 256 << 10;
 
-/// Counted for each connection from its beginning, in addition to its room: HTTP's buffers and a part of a file that was read ahead, or
-/// the buffers of the proxy.
+/// Counted for each connection from its beginning, in addition to its room: HTTP's buffers and a part of a file that
+/// was read ahead, or the buffers of the proxy.
 const FIXED: usize = 128 << 10;
 
 /// Memory shared by all connections.

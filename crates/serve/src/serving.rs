@@ -77,12 +77,12 @@ impl Serving {
         Ok(Serving { options, stops, versions, wakes, budget, files, pacing, shown, board, metrics, under_way, thread })
     }
 
-    /// Goes on with other options: new connections and requests use them, present ones end as they began. Opens the access
-    /// log again, so that it may have been renamed.
+    /// Goes on with other options: new connections and requests use them, present ones end as they began. Opens the
+    /// access log again, so that it may have been renamed.
     ///
     /// # Errors
-    /// If an option is wrong, or is one that a running server cannot change: paths, port, MTU, metrics, state, offload, capture.
-    /// Nothing has changed then.
+    /// If an option is wrong, or is one that a running server cannot change: paths, port, MTU, metrics, state, offload,
+    /// capture. Nothing has changed then.
     pub fn reload(&self, options: Options) -> Result<(), ServeError> {
         options.check()?;
         let mut current = lock(&self.options);

@@ -20,14 +20,15 @@ pub(super) enum Place {
     Memory(Arc<SharedState>),
 }
 
-/// A list in memory that processes share. A process that is killed while it writes leaves the list of before: there is room for
-/// two, and a header says which of them is whole.
+/// A list in memory that processes share. A process that is killed while it writes leaves the list of before: there is
+/// room for two, and a header says which of them is whole.
 #[derive(Debug)]
 pub(super) struct SharedState(File);
 
 /// Length of the header: the number of the whole list, 0 or 1, and its length in bytes.
 const HEADER: usize = 16;
-/// The first list begins here, and the second one so much later: more than a list has. Pages without bytes take no memory.
+/// The first list begins here, and the second one so much later: more than a list has. Pages without bytes take no
+/// memory.
 const FIRST_LIST: u64 = 4096;
 const APART: u64 = 1 << 30;
 

@@ -162,7 +162,8 @@ impl Stream {
         Poll::Ready(Ok(written))
     }
 
-    /// Written bytes are sent as soon as windows allow; only the access log wants to know that a response is behind them.
+    /// Written bytes are sent as soon as windows allow; only the access log wants to know that a response is behind
+    /// them.
     fn flush(&self) -> Poll<io::Result<()>> {
         self.stats.flushed();
         Poll::Ready(Ok(()))

@@ -1,5 +1,5 @@
-//! Memory of a server whose clients never read: bounded, counted, and given back. A program of its own, because it looks
-//! at the memory of its process.
+//! Memory of a server whose clients never read: bounded, counted, and given back. A program of its own, because it
+//! looks at the memory of its process.
 
 mod common;
 

@@ -1,9 +1,9 @@
 //! Packet captures of a simulated run: the packets that `anabranch-wire` would have sent and received.
 //!
-//! A capture is taken at one end of all connections, as live runs take theirs, and has an interface for each path of the
-//! scenario. What the client's end sees shows what arrived and in which order; what the server's end sees shows what was
-//! sent, with every retransmission. The simulator has no payload, so a packet ends behind its headers: its length is that
-//! of the whole packet, and its TCP checksum that of a payload of zeros.
+//! A capture is taken at one end of all connections, as live runs take theirs, and has an interface for each path of
+//! the scenario. What the client's end sees shows what arrived and in which order; what the server's end sees shows
+//! what was sent, with every retransmission. The simulator has no payload, so a packet ends behind its headers: its
+//! length is that of the whole packet, and its TCP checksum that of a payload of zeros.
 
 use crate::world::{Seen, Side, Tap};
 use anabranch_scenario::{Scenario, addresses};
@@ -35,8 +35,8 @@ pub enum CaptureError {
 /// Writes captures of a run, one for each end that has a writer; a [`Tap`].
 ///
 /// Interfaces are in the order of the scenario's paths and have their names. The addresses are those of the endpoints.
-/// Each connection has a client of its own, which the simulator does not need to tell apart by addresses: the n-th client
-/// has the n-th host's address in the network of its path.
+/// Each connection has a client of its own, which the simulator does not need to tell apart by addresses: the n-th
+/// client has the n-th host's address in the network of its path.
 pub struct Captures<W: Write> {
     client: Option<Ended<W>>,
     server: Option<Ended<W>>,
@@ -111,8 +111,8 @@ impl<W: Write> Ended<W> {
     }
 }
 
-/// The address of the client of this connection, in the network of the first client's. Further networks of IPv4 differ in the
-/// second byte, which is zero for the first 255 paths.
+/// The address of the client of this connection, in the network of the first client's. Further networks of IPv4 differ
+/// in the second byte, which is zero for the first 255 paths.
 fn of_client(first: IpAddr, flow: u32) -> IpAddr {
     match first {
         IpAddr::V4(address) => {

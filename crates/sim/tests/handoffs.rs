@@ -1,5 +1,5 @@
-//! Handoffs: whether data reaches the player while one path is cut and another one works, under every congestion control, every
-//! scheduler and both commit models.
+//! Handoffs: whether data reaches the player while one path is cut and another one works, under every congestion
+//! control, every scheduler and both commit models.
 
 use std::sync::Mutex;
 
@@ -8,7 +8,8 @@ use anabranch_scenario::{Scenario, catalogue, load};
 use anabranch_sim::{RunOptions, run};
 use anabranch_stack::{congestion, scheduler};
 
-/// When the path is cut, and the length of the video, in seconds: short, so that more than a thousand runs take a minute.
+/// When the path is cut, and the length of the video, in seconds: short, so that more than a thousand runs take a
+/// minute.
 const CUT_S: f64 = 20.0;
 const VIDEO_S: f64 = 60.0;
 /// Time for stalls besides.
@@ -16,9 +17,10 @@ const DURATION_S: f64 = 200.0;
 /// The longest time without data.
 const LONGEST_GAP_S: f64 = 10.0;
 
-/// Scenarios in which data may wait longer, for a retransmission timeout. The WiFi of the walk fades for seconds before it is cut, so its
-/// last round trips are seconds long, and the timeout of RFC 6298, round trip plus four deviations, is 11 s. What the cut strands
-/// on that path, at the server or a request of the client, is sent on the other one when the timer fires (`failover = "legacy"`).
+/// Scenarios in which data may wait longer, for a retransmission timeout. The WiFi of the walk fades for seconds before
+/// it is cut, so its last round trips are seconds long, and the timeout of RFC 6298, round trip plus four deviations,
+/// is 11 s. What the cut strands on that path, at the server or a request of the client, is sent on the other one when
+/// the timer fires (`failover = "legacy"`).
 const MAY_WAIT_FOR_A_TIMEOUT: &[&str] = &["mobile/walk"];
 /// Time from such a timeout to the data: a round trip and a request.
 const AFTER_TIMEOUT_S: f64 = 1.0;
@@ -50,8 +52,8 @@ fn handoffs() -> Vec<(&'static catalogue::Shipped, Vec<(String, String)>)> {
     catalogue::SCENARIOS.iter().filter_map(shortened).collect()
 }
 
-/// The longest time in which the application got nothing, from the first byte to the last one that it got, or to the end of a
-/// run that did not finish; and when it began.
+/// The longest time in which the application got nothing, from the first byte to the last one that it got, or to the
+/// end of a run that did not finish; and when it began.
 fn longest_gap(outcome: &Outcome) -> (f64, f64) {
     let mut times: Vec<f64> =
         times_of(outcome.events.as_ref().unwrap(), "delivered", "/client").map(|(_, at)| at).collect();
@@ -81,8 +83,8 @@ fn times_of<'a>(
 
 /// Whether a gap ended with the first timeout of a subflow, which was due so late.
 ///
-/// The timer counts from the last progress. Where a tail loss probe was sent before, it counts from there, and the probe was
-/// sent two round trips after the last segment (RFC 8985 section 7.2).
+/// The timer counts from the last progress. Where a tail loss probe was sent before, it counts from there, and the
+/// probe was sent two round trips after the last segment (RFC 8985 section 7.2).
 fn waited_for_a_timeout(outcome: &Outcome, gap: f64, since: f64) -> bool {
     let events = outcome.events.as_ref().unwrap();
     let column = |name: &str| &events.columns.iter().find(|(n, _)| *n == name).unwrap().1;
@@ -156,12 +158,13 @@ fn data_goes_on_arriving_after_a_handoff_under_every_control_and_scheduler() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The most seconds of stalls in the next test. An estimate that decays costs hundreds. With `linux` and data committed into the buffer, seeds 0
-/// to 9 have 3.3 to 8.7 s, 5.2 in the mean: what the send buffer of the path that is cut holds has to be sent again. The others have less than two seconds.
+/// The most seconds of stalls in the next test. An estimate that decays costs hundreds. With `linux` and data committed
+/// into the buffer, seeds 0 to 9 have 3.3 to 8.7 s, 5.2 in the mean: what the send buffer of the path that is cut holds
+/// has to be sent again. The others have less than two seconds.
 const MOST_STALLED_S: f64 = 10.0;
 
-/// The whole video, with the cut in the middle: an estimate of the path's rate has five minutes to decay on a path that the
-/// scheduler and the receive window hold back.
+/// The whole video, with the cut in the middle: an estimate of the path's rate has five minutes to decay on a path that
+/// the scheduler and the receive window hold back.
 #[test]
 fn bbr_keeps_its_estimate_of_a_path_that_is_held_back() {
     for scheduler in ["min-rtt", "linux", "ecf"] {

@@ -1,4 +1,5 @@
-//! Parts by choice: from a registry, or from outside, where a host of the endpoint makes them, in whatever language it is written.
+//! Parts by choice: from a registry, or from outside, where a host of the endpoint makes them, in whatever language it
+//! is written.
 
 use crate::congestion::{self, CongestionControl};
 use crate::options::{OptionError, Options};
@@ -71,8 +72,8 @@ pub struct DecisionTimes {
 
 /// Makes parts that are in no registry. The names are the host's own.
 ///
-/// What it makes keeps the contract of the part's trait, as the conformance tests check it for the parts of the registries. In the
-/// errors of all three constructors the option is `name` where the fault is not one option's.
+/// What it makes keeps the contract of the part's trait, as the conformance tests check it for the parts of the
+/// registries. In the errors of all three constructors the option is `name` where the fault is not one option's.
 pub trait ExternalParts: fmt::Debug + Send + Sync {
     /// Whether a name that is in no registry is one of the host's. A name that it knows may still be wrong.
     fn knows(&self, kind: Kind, name: &str) -> bool;
@@ -100,8 +101,8 @@ pub trait ExternalParts: fmt::Debug + Send + Sync {
         seed: u64,
     ) -> Result<Box<dyn CongestionControl>, OptionError>;
 
-    /// Who makes the parts of a connection that a client at this address opens. `None` if the host keeps nothing for each connection:
-    /// then this one makes them.
+    /// Who makes the parts of a connection that a client at this address opens. `None` if the host keeps nothing for
+    /// each connection: then this one makes them.
     fn for_connection(&self, _client: SocketAddr) -> Option<Arc<dyn ExternalParts>> {
         None
     }

@@ -8,13 +8,15 @@ pub(crate) const PAGES: u32 = 320;
 /// What a driver puts before a received packet, and the headers with their options.
 const RECEIVED_HEADERS: u32 = 144;
 
-/// Bytes of memory that Linux counts for a received packet with so much payload (`skb->truesize`, as TUN and veth devices show it).
+/// Bytes of memory that Linux counts for a received packet with so much payload (`skb->truesize`, as TUN and veth
+/// devices show it).
 pub(crate) fn received_memory(payload: u64) -> u64 {
     packet_memory(payload as u32, RECEIVED_HEADERS)
 }
 
-/// Bytes of memory that Linux's autotuning of send buffers counts for a packet (`tcp_sndbuf_expand`). `segment` is the payload of
-/// the largest segment without options, `header_room` what the kernel's build reserves for headers (`MAX_TCP_HEADER`).
+/// Bytes of memory that Linux's autotuning of send buffers counts for a packet (`tcp_sndbuf_expand`). `segment` is the
+/// payload of the largest segment without options, `header_room` what the kernel's build reserves for headers
+/// (`MAX_TCP_HEADER`).
 pub fn packet_memory(segment: u32, header_room: u32) -> u64 {
     u64::from((segment + header_room + PAGES).next_power_of_two() + DESCRIPTION)
 }

@@ -1,7 +1,7 @@
 //! Queues that grow by a quarter.
 //!
-//! A queue that holds a window keeps the capacity of its largest one, and there are several per subflow. The standard library doubles a
-//! full queue, and so leaves up to half of it unused.
+//! A queue that holds a window keeps the capacity of its largest one, and there are several per subflow. The standard
+//! library doubles a full queue, and so leaves up to half of it unused.
 
 use std::collections::VecDeque;
 

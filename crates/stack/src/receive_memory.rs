@@ -1,8 +1,8 @@
 //! The memory of a receive buffer, as Linux counts it, and how autotuning makes it larger.
 //!
-//! A Multipath TCP connection has such a buffer, and each of its subflows another one. The connection's bounds what may wait for
-//! the application or for a hole; a subflow's bounds how far its own window opens. Linux counts memory and not payload. It takes
-//! half of the memory for payload until packets have shown which share they need.
+//! A Multipath TCP connection has such a buffer, and each of its subflows another one. The connection's bounds what may
+//! wait for the application or for a hole; a subflow's bounds how far its own window opens. Linux counts memory and not
+//! payload. It takes half of the memory for payload until packets have shown which share they need.
 //!
 //! Source: Linux 6.18, `tcp_rcvbuf_grow`, `mptcp_rcvbuf_grow`, `tcp_measure_rcv_mss`.
 
@@ -20,9 +20,9 @@ const LEAST_SCALE: u8 = 7;
 /// What the application is taken to read in the first round trip: ten segments with timestamps (`TCP_INIT_CWND`).
 const FIRST_ROUND: u64 = 10 * 1_448;
 
-/// The receive window and how it grows: bytes of payload that are accepted at first, and up to where autotuning may raise
-/// that. Both are the same for a fixed window: what full packets have room for, of which half of the memory is accepted at first, as
-/// in Linux.
+/// The receive window and how it grows: bytes of payload that are accepted at first, and up to where autotuning may
+/// raise that. Both are the same for a fixed window: what full packets have room for, of which half of the memory is
+/// accepted at first, as in Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ReceiveBuffer {
@@ -33,9 +33,9 @@ pub struct ReceiveBuffer {
 }
 
 impl ReceiveBuffer {
-    /// Bytes of memory at first, and where autotuning ends (`tcp_rmem`), where full segments have `segment` bytes of payload. A window
-    /// that grows begins with half of the memory, which Linux takes for payload until packets have shown which share they need. A
-    /// fixed one needs as much memory as its packets take.
+    /// Bytes of memory at first, and where autotuning ends (`tcp_rmem`), where full segments have `segment` bytes of
+    /// payload. A window that grows begins with half of the memory, which Linux takes for payload until packets have
+    /// shown which share they need. A fixed one needs as much memory as its packets take.
     pub fn memory(&self, segment: u32) -> (u64, u64) {
         let (Bytes(initial), Bytes(max)) = (self.initial, self.max);
         if self.initial < self.max {
@@ -45,13 +45,15 @@ impl ReceiveBuffer {
         (fixed, fixed)
     }
 
-    /// What is accepted at first: half of the memory, in whole segments of `mss` bytes (Linux's `tcp_select_initial_window`).
+    /// What is accepted at first: half of the memory, in whole segments of `mss` bytes (Linux's
+    /// `tcp_select_initial_window`).
     pub(crate) fn first_window(&self, mss: u32, segment: u32) -> u64 {
         let (half, mss) = (self.memory(segment).0 * DEFAULT_SHARE / WHOLE, u64::from(mss.max(1)));
         if half > mss { half / mss * mss } else { half }
     }
 
-    /// The scale that the largest window needs (RFC 7323 section 2.3), and at least Linux's with the default of `tcp_rmem`.
+    /// The scale that the largest window needs (RFC 7323 section 2.3), and at least Linux's with the default of
+    /// `tcp_rmem`.
     pub(crate) fn window_scale(&self) -> u8 {
         let Bytes(largest) = self.max.max(self.initial);
         (LEAST_SCALE..14).find(|scale| largest >> scale <= u64::from(u16::MAX)).unwrap_or(14)
@@ -139,8 +141,9 @@ impl ReceiveMemory {
         self.frozen = frozen;
     }
 
-    /// Dynamic right-sizing: the application read `per_round` bytes in a round trip. If that is more than before, there should be
-    /// room for twice as much, for more while that grows, and for what waits `ahead` of a hole. True if the buffer grew.
+    /// Dynamic right-sizing: the application read `per_round` bytes in a round trip. If that is more than before, there
+    /// should be room for twice as much, for more while that grows, and for what waits `ahead` of a hole. True if the
+    /// buffer grew.
     pub fn grow(&mut self, per_round: u64, ahead: u64) -> bool {
         if self.frozen || per_round <= self.per_round {
             return false;
@@ -183,7 +186,8 @@ mod tests {
         ReceiveBuffer { initial: Bytes(payload), max: Bytes(payload) }
     }
 
-    /// A download's first chunks over 8 and 2 Mb/s, read from the kernel's structures: `rcvq_space.space` and the buffer as payload.
+    /// A download's first chunks over 8 and 2 Mb/s, read from the kernel's structures: `rcvq_space.space` and the
+    /// buffer as payload.
     #[test]
     fn it_grows_as_the_kernels_did() {
         let mut connection = fresh();

@@ -66,7 +66,8 @@ pub struct SubflowView {
     pub backup: bool,
     /// Bytes cost money on its path.
     pub metered: bool,
-    /// It timed out and nothing was acknowledged since, or it is stale: its data was handed to others, and it gets no new data.
+    /// It timed out and nothing was acknowledged since, or it is stale: its data was handed to others, and it gets no
+    /// new data.
     pub potentially_failed: bool,
     /// A timeout alone keeps new data off it (legacy Multipath TCP); otherwise only its failure does (upstream Linux).
     pub rests_in_loss: bool,
@@ -118,8 +119,8 @@ pub struct SubflowView {
     pub acked_between_losses: u64,
 }
 
-/// The latest delivery rate that shows the path: packets that were delivered, and the time in which they were. Stored undivided
-/// because only some parts read the rate.
+/// The latest delivery rate that shows the path: packets that were delivered, and the time in which they were. Stored
+/// undivided because only some parts read the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delivered {
     /// Packets; zero before the first sample.
@@ -169,7 +170,8 @@ impl Pace {
 }
 
 impl SubflowView {
-    /// An established, idle subflow on a path of its own, before its first loss: what tests of replaceable parts start from.
+    /// An established, idle subflow on a path of its own, before its first loss: what tests of replaceable parts start
+    /// from.
     pub fn idle(id: u16, mss: u32, cwnd: Packets, rtt: Duration) -> Self {
         SubflowView {
             id: SubflowId(id),
@@ -210,8 +212,8 @@ impl SubflowView {
         self.pace.rate(self.mss)
     }
 
-    /// Whether the subflow could carry new data if its window allowed: legacy Linux's `mptcp_is_def_unavailable`, negated, or
-    /// upstream Linux's `mptcp_subflow_active`.
+    /// Whether the subflow could carry new data if its window allowed: legacy Linux's `mptcp_is_def_unavailable`,
+    /// negated, or upstream Linux's `mptcp_subflow_active`.
     pub fn usable(&self) -> bool {
         self.allowed && self.works()
     }
@@ -232,23 +234,24 @@ impl SubflowView {
         self.cwnd.floor().saturating_sub(self.in_flight.saturating_add(queued))
     }
 
-    /// Window over smoothed round trip in bytes per second: the throughput estimate of the papers. Zero without a sample.
+    /// Window over smoothed round trip in bytes per second: the throughput estimate of the papers. Zero without a
+    /// sample.
     pub fn rate(&self) -> f64 {
         window_rate(self.cwnd, self.mss, self.srtt)
     }
 
-    /// The delivery rate in bytes of payload per second: what the path carried, whatever the window. `None` before the first
-    /// sample. A subflow without data to send keeps its rate, unless it delivers more (Linux's `tcpi_delivery_rate`,
-    /// draft-cheng-iccrg-delivery-rate-estimation).
+    /// The delivery rate in bytes of payload per second: what the path carried, whatever the window. `None` before the
+    /// first sample. A subflow without data to send keeps its rate, unless it delivers more (Linux's
+    /// `tcpi_delivery_rate`, draft-cheng-iccrg-delivery-rate-estimation).
     pub fn delivery_rate(&self) -> Option<f64> {
         let Delivered { packets, interval } = self.delivery;
         let measured = packets > 0 && !interval.is_zero();
         measured.then(|| f64::from(packets) * f64::from(self.mss) / interval.as_secs_f64())
     }
 
-    /// The rate in bytes of payload per second at which data arrives at the peer while there is data to send; `None` before the first
-    /// sample. Unlike [`SubflowView::delivery_rate`] it takes a short packet for what it carries, and leaves out the first round trip after
-    /// a pause: the rate for forecasts.
+    /// The rate in bytes of payload per second at which data arrives at the peer while there is data to send; `None`
+    /// before the first sample. Unlike [`SubflowView::delivery_rate`] it takes a short packet for what it carries, and
+    /// leaves out the first round trip after a pause: the rate for forecasts.
     pub fn arrival_rate(&self) -> Option<f64> {
         let Arrivals { bytes, interval } = self.arrivals;
         (bytes > 0 && !interval.is_zero()).then(|| f64::from(bytes) / interval.as_secs_f64())
@@ -260,8 +263,8 @@ impl SubflowView {
     }
 
     /// The window that coupled controls add up: while recovering, the one that recovery aims at, because the
-    /// momentary one is inflated or deflated packet by packet (RFC 6937). After a timeout the window is what it is, one packet at first:
-    /// a path that is dead must not hold down the others for what it once carried.
+    /// momentary one is inflated or deflated packet by packet (RFC 6937). After a timeout the window is what it is, one
+    /// packet at first: a path that is dead must not hold down the others for what it once carried.
     pub fn settled_window(&self) -> f64 {
         match self.phase {
             Phase::Recovery if self.ssthresh != Packets::INFINITE => self.ssthresh.as_f64(),
@@ -297,18 +300,19 @@ pub struct ConnectionView {
     pub unsent: u64,
     /// One past the last byte that the peer's shared window allows.
     pub window_end: u64,
-    /// Where data commits into the send buffer: bytes from `next` to the end of its fragment. Upstream Linux gives a subflow
-    /// whole fragments.
+    /// Where data commits into the send buffer: bytes from `next` to the end of its fragment. Upstream Linux gives a
+    /// subflow whole fragments.
     pub fragment: Option<u64>,
-    /// Where data commits into the send buffer: the application's next write begins, and everything before it was given to subflows.
+    /// Where data commits into the send buffer: the application's next write begins, and everything before it was given
+    /// to subflows.
     pub write_begins: bool,
     /// How often the first unacknowledged data was retransmitted on a faster subflow because the shared window was
     /// full.
     pub opportunistic_retransmissions: u64,
     /// The application's hints.
     pub hints: Hints,
-    /// When the buffer of the viewer who gets this data will be empty if nothing more arrives, by an estimate of the server; `None` where
-    /// it is not estimated.
+    /// When the buffer of the viewer who gets this data will be empty if nothing more arrives, by an estimate of the
+    /// server; `None` where it is not estimated.
     pub buffered_until: Option<Instant>,
 }
 

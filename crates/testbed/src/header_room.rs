@@ -7,8 +7,8 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// Values of `MAX_TCP_HEADER` on processors with cache lines of 64 bytes: with drivers of tunnels and wireless networks, as in
-/// distributions, and without either or both.
+/// Values of `MAX_TCP_HEADER` on processors with cache lines of 64 bytes: with drivers of tunnels and wireless
+/// networks, as in distributions, and without either or both.
 const BUILDS: [u32; 2] = [320, 256];
 /// Payload of the segments of the connection that is looked at: Ethernet's, for which the builds differ.
 const SEGMENT: u32 = 1_460;
@@ -39,13 +39,14 @@ fn header_room_of(send_buffer: usize, packets: u32) -> Option<u32> {
     BUILDS.into_iter().find(|room| send_buffer_of(*room, packets) == send_buffer)
 }
 
-/// The size of the send buffer of a new connection over the loopback device, whose segments are those of Ethernet, and the
-/// packets for twice of which it is.
+/// The size of the send buffer of a new connection over the loopback device, whose segments are those of Ethernet, and
+/// the packets for twice of which it is.
 fn new_send_buffer() -> io::Result<(usize, u32)> {
     let socket = || {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_tcp_mss(SEGMENT)?;
-        // Every kernel has it, and it wants memory for twice the window; BBR, which may be the default, for three times.
+        // Every kernel has it, and it wants memory for twice the window; BBR, which may be the default, for three
+        // times.
         socket.set_tcp_congestion(b"reno")?;
         io::Result::Ok(socket)
     };

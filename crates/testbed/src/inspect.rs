@@ -43,8 +43,8 @@ pub(crate) fn subflows(socket: impl AsFd + Copy, peer: IpAddr) -> Vec<Subflow> {
     tcp_info(socket).ok().map(|info| read(1, peer, &info)).into_iter().collect()
 }
 
-/// The packets for twice of which the kernel gave a new connection memory (`tcp_sndbuf_expand`): its window, or the reordering
-/// that it remembers of earlier connections to this host and one more, and no less than the initial window.
+/// The packets for twice of which the kernel gave a new connection memory (`tcp_sndbuf_expand`): its window, or the
+/// reordering that it remembers of earlier connections to this host and one more, and no less than the initial window.
 pub(crate) fn packets_of_buffer(socket: impl AsFd) -> io::Result<u32> {
     const INITIAL_WINDOW: u32 = 10;
     let info = tcp_info(socket)?;

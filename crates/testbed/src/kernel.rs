@@ -91,8 +91,9 @@ impl Output {
         self.announced - self.sent
     }
 
-    /// Writes everything, or until the socket has no room. Then nothing more is written until `poll` says that the socket can be
-    /// written, as ordinary servers do: the kernel takes data again long before, but says so only once a third of its buffer is free.
+    /// Writes everything, or until the socket has no room. Then nothing more is written until `poll` says that the
+    /// socket can be written, as ordinary servers do: the kernel takes data again long before, but says so only once a
+    /// third of its buffer is free.
     fn send(&mut self, mut socket: &Socket, application: &dyn Application, buffer: &mut [u8]) -> io::Result<()> {
         while !self.blocked && self.unsent() > 0 {
             let len = self.unsent().min(CHUNK as u64) as usize;
@@ -107,7 +108,8 @@ impl Output {
         Ok(())
     }
 
-    /// Waits until the socket can be written, if that is what this waits for, or read, as selected; or `nanos` nanoseconds.
+    /// Waits until the socket can be written, if that is what this waits for, or read, as selected; or `nanos`
+    /// nanoseconds.
     fn wait(&mut self, socket: &Socket, read: bool, nanos: u64) -> io::Result<()> {
         let ready = wait(socket, read, self.blocked, nanos)?;
         self.blocked &= !ready.writable;

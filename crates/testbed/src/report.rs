@@ -118,7 +118,8 @@ fn live_facts(
     }
 }
 
-/// Whether the machine delivered packets so late that the run's numbers mean nothing. This is the one place that decides it.
+/// Whether the machine delivered packets so late that the run's numbers mean nothing. This is the one place that
+/// decides it.
 fn is_invalid(lateness: &Histogram) -> bool {
     lateness.quantile(0.99).is_some_and(|p99| p99 > MOST_LATENESS)
 }
@@ -165,7 +166,8 @@ pub struct ClientReport {
 }
 
 impl ClientReport {
-    /// Adds it to the metrics of the run. Indexes of fairness do not change: they are of what was observed while the run lasted.
+    /// Adds it to the metrics of the run. Indexes of fairness do not change: they are of what was observed while the
+    /// run lasted.
     pub fn add_to(self, metrics: &mut Metrics) {
         if let Some(session) = metrics.sessions.first_mut() {
             session.viewer = self.viewer.or(session.viewer.take());

@@ -70,7 +70,8 @@ pub(crate) fn check(scenario: &Scenario, flows: &[FlowPlan], server: ServerKind)
     Ok(family)
 }
 
-/// The kernel's names of controls, by ours. The coupled ones are there while `anabranch kernel attach` has attached them to something.
+/// The kernel's names of controls, by ours. The coupled ones are there while `anabranch kernel attach` has attached
+/// them to something.
 const KERNEL_NAMES: [(&str, &str); 7] = [
     ("newreno", "reno"),
     ("cubic", "cubic"),

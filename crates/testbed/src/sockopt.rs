@@ -17,7 +17,8 @@ pub(crate) const SUBFLOW_INFO_BYTES: usize = 264;
 fn get(socket: impl AsFd, level: libc::c_int, name: libc::c_int, buffer: &mut [u8]) -> io::Result<usize> {
     let mut len = buffer.len() as libc::socklen_t;
     let fd = socket.as_fd().as_raw_fd();
-    // SAFETY: `buffer` and `len` outlive the call; the kernel writes at most `len` bytes, and then their number to `len`.
+    // SAFETY: `buffer` and `len` outlive the call; the kernel writes at most `len` bytes, and then their number to
+    // `len`.
     let failed = unsafe { libc::getsockopt(fd, level, name, buffer.as_mut_ptr().cast(), &raw mut len) } != 0;
     if failed { Err(io::Error::last_os_error()) } else { Ok(len as usize) }
 }
@@ -65,8 +66,9 @@ pub(crate) fn subflow_infos(socket: impl AsFd, most: usize) -> io::Result<Vec<Su
     };
     let mut len = size_of::<FullInfo>() as libc::socklen_t;
     let fd = socket.as_fd().as_raw_fd();
-    // SAFETY: the kernel reads and writes `full`, whose layout is the kernel's, and writes to the two arrays that it points to: at most
-    // `size_arrays_user` elements of the sizes that stand in it, which is what they have. All three outlive the call.
+    // SAFETY: the kernel reads and writes `full`, whose layout is the kernel's, and writes to the two arrays that it
+    // points to: at most `size_arrays_user` elements of the sizes that stand in it, which is what they have. All three
+    // outlive the call.
     let failed = unsafe { libc::getsockopt(fd, SOL_MPTCP, MPTCP_FULL_INFO, (&raw mut full).cast(), &raw mut len) } != 0;
     if failed {
         return Err(io::Error::last_os_error());

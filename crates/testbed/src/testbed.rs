@@ -304,8 +304,8 @@ impl Testbed {
         }
     }
 
-    /// Takes everything down and gives what was observed, with [`live`](anabranch_observation::Metrics::live) in its metrics. `ended` is
-    /// what [`Testbed::play`] gave, or what the caller knows of its program.
+    /// Takes everything down and gives what was observed, with [`live`](anabranch_observation::Metrics::live) in its
+    /// metrics. `ended` is what [`Testbed::play`] gave, or what the caller knows of its program.
     ///
     /// # Errors
     /// If the emulator failed, or a capture could not be completed.

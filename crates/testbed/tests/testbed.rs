@@ -257,7 +257,8 @@ fn a_player_that_abandons_a_response_continues_with_another_connection() {
         let outcome = live(&scenario(GIVES_UP), &Options { server, record_events: true, ..Options::default() });
         let session = &outcome.metrics.sessions[0];
         assert!(facts(&outcome).connections >= 2, "{server:?}: {}", outcome.metrics.to_json(None));
-        // Those of the first connection, and at least the initial one of the second: joins take long while the queues are full.
+        // Those of the first connection, and at least the initial one of the second: joins take long while the queues
+        // are full.
         let subflows = &session.transport.subflows;
         assert!(subflows.len() >= 3 && subflows[2].goodput_bps > 0.0, "{server:?}: {subflows:?}");
     }

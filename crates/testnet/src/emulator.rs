@@ -52,7 +52,8 @@ impl Host for NoHost {
     }
 }
 
-/// One path with a link of its own: a device in the client's namespace, and both directions of the link between it and the far end.
+/// One path with a link of its own: a device in the client's namespace, and both directions of the link between it and
+/// the far end.
 pub struct EmulatedPath {
     /// The client's device.
     pub client: Tun,
@@ -234,7 +235,8 @@ fn position(link: usize, direction: LinkDirection) -> usize {
 }
 
 impl<H: Host> Emulator<H> {
-    /// Paths that carry traffic once [`Emulator::run`] is called; path `i` is [`PathId`] `i`. All times count from `clock`'s zero.
+    /// Paths that carry traffic once [`Emulator::run`] is called; path `i` is [`PathId`] `i`. All times count from
+    /// `clock`'s zero.
     ///
     /// # Errors
     /// If the tap cannot write its headers.

@@ -3,14 +3,15 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-/// Holds the latency that all processors may have, in microseconds, as long as it is open (`pm_qos_interface` of Linux).
+/// Holds the latency that all processors may have, in microseconds, as long as it is open (`pm_qos_interface` of
+/// Linux).
 const LATENCY_LIMIT: &str = "/dev/cpu_dma_latency";
 
 /// Keeps processors from idle states, out of which they come late, until it is dropped: a processor without work polls.
 ///
-/// A processor of a virtual machine that idles is given back to the host, and is late when other guests are busy: one timer
-/// of 100 was up to 3.5 ms late. Threads that spin would prevent this, too, but would delay the kernel's workers: with
-/// autogroups, even a thread with `SCHED_IDLE` has its session's full share.
+/// A processor of a virtual machine that idles is given back to the host, and is late when other guests are busy: one
+/// timer of 100 was up to 3.5 ms late. Threads that spin would prevent this, too, but would delay the kernel's workers:
+/// with autogroups, even a thread with `SCHED_IDLE` has its session's full share.
 ///
 /// It has no effect without the right to do this, or where the kernel does not choose the idle states.
 pub(crate) struct NoIdleStates {

@@ -8,6 +8,7 @@ const PRIORITY: core::ffi::c_int = 1;
 /// runs meanwhile.
 pub fn run_before_others() -> bool {
     let param = libc::sched_param { sched_priority: PRIORITY };
-    // SAFETY: 0 means the calling thread; the kernel reads `param`, which lives until the call returns, and keeps no pointer to it.
+    // SAFETY: 0 means the calling thread; the kernel reads `param`, which lives until the call returns, and keeps no
+    // pointer to it.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) == 0 }
 }

@@ -1,8 +1,8 @@
 //! The namespaces of a test network: a client and a server, with one device per path and routes that keep the paths
 //! apart.
 //!
-//! Path `i` (from 0) belongs to the client's address `10.(i+1).0.2`, or `fd00:(i+1)::2`, and its device `ct(i+1)`. The server
-//! has a single address on all paths, as servers do: [`Family::server`].
+//! Path `i` (from 0) belongs to the client's address `10.(i+1).0.2`, or `fd00:(i+1)::2`, and its device `ct(i+1)`. The
+//! server has a single address on all paths, as servers do: [`Family::server`].
 
 use crate::Netns;
 use anabranch_live::{DEFAULT_MTU, Tun};
@@ -123,7 +123,8 @@ pub struct SitePath {
 pub struct Plan {
     /// The family of all addresses.
     pub family: Family,
-    /// Its paths. A client has up to [`MAX_PATHS`], of which the first carries the initial subflow; a server has those of all its clients.
+    /// Its paths. A client has up to [`MAX_PATHS`], of which the first carries the initial subflow; a server has those
+    /// of all its clients.
     pub paths: Vec<SitePath>,
     /// Kernel parameters in addition to, or instead of, those of every site.
     pub settings: Vec<(&'static str, String)>,

@@ -2,7 +2,8 @@
 //!
 //! A quantity is a type, so that bits are never taken for bytes nor milliseconds for microseconds.
 //! Everything is stored as an integer; floating point appears only inside a formula, at its end
-//! a conversion back. [`text`] reads and writes quantities with their units. This crate imports no other crate of Anabranch.
+//! a conversion back. [`text`] reads and writes quantities with their units. This crate imports no other crate of
+//! Anabranch.
 
 mod bandwidth;
 mod direction;

@@ -2,9 +2,9 @@
 
 /// The candidate with the smallest edit distance to `word`, unless even that one is too far to be meant.
 ///
-/// Insertions, deletions, substitutions and swaps of neighbours count one each (optimal string alignment), and case does
-/// not count. Where no candidate is near, it is the one that shares a word with `word`, such as `segment_duration` for
-/// `num_segment`: a user who guesses a name guesses its noun.
+/// Insertions, deletions, substitutions and swaps of neighbours count one each (optimal string alignment), and case
+/// does not count. Where no candidate is near, it is the one that shares a word with `word`, such as `segment_duration`
+/// for `num_segment`: a user who guesses a name guesses its noun.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let word = word.to_lowercase();
     // A third of the letters may be wrong: a typing error, not another word.

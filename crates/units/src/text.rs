@@ -1,8 +1,8 @@
 //! Quantities as text with a unit, `"2 Mb/s"`, and back, without losing a digit.
 //!
-//! A quantity is stored as a whole number of its base unit (bits per second, nanoseconds, bytes, parts per billion). Text is
-//! read as a decimal number, never as a float, and written in the largest unit that suits, so reading what was written
-//! gives the same number. With serde a quantity is such a text, and its JSON Schema says what is expected.
+//! A quantity is stored as a whole number of its base unit (bits per second, nanoseconds, bytes, parts per billion).
+//! Text is read as a decimal number, never as a float, and written in the largest unit that suits, so reading what was
+//! written gives the same number. With serde a quantity is such a text, and its JSON Schema says what is expected.
 
 use crate::nearest::nearest;
 use crate::{Bandwidth, Duration};
@@ -40,8 +40,8 @@ struct Kind {
     units: &'static [Unit],
     /// Further spellings that are read but never written.
     also: &'static [Unit],
-    /// Units that are not read, because nothing here is that large or because they have several spellings, but which people
-    /// write: a message says the same quantity in a unit that is.
+    /// Units that are not read, because nothing here is that large or because they have several spellings, but which
+    /// people write: a message says the same quantity in a unit that is.
     foreign: &'static [Unit],
     expected: &'static str,
 }

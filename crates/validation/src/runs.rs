@@ -52,7 +52,8 @@ pub fn shipped(name: &str) -> &'static str {
 pub const RTT_S: f64 = 0.1;
 
 /// An ideal pipe, as the window laws assume it: no queueing (at 10 Gb/s a packet takes 1.2 µs), every round trip is
-/// [`RTT_S`], and only the given loss model drops, on the way down. `loss` is as in a scenario: `"1 %"` with its quotes, or a table.
+/// [`RTT_S`], and only the given loss model drops, on the way down. `loss` is as in a scenario: `"1 %"` with its
+/// quotes, or a table.
 pub fn ideal_pipe(name: &str, loss: &str) -> String {
     format!("[link.{name}]\nrtt = \"100 ms\"\nrate = \"10 Gb/s\"\nqueue = \"100 MB\"\nloss = {loss}\n")
 }

@@ -16,10 +16,12 @@ fn goodput(text: &str) -> f64 {
     simulate(text, &[], 1).metrics.sessions[0].transport.goodput_bps
 }
 
-/// A full queue never runs dry, so every packet of the link's time carries payload: rate × payload / (packet + overhead).
+/// A full queue never runs dry, so every packet of the link's time carries payload: rate × payload / (packet +
+/// overhead).
 #[test]
 fn one_download_gets_the_payload_s_share_of_the_rate_within_half_a_per_cent() {
-    // MTU 1500 less IP (20 or 40), TCP (20), timestamps (12); Multipath TCP's mapping and acknowledgment take another 20.
+    // MTU 1500 less IP (20 or 40), TCP (20), timestamps (12); Multipath TCP's mapping and acknowledgment take another
+    // 20.
     let cases = [
         ("tcp", "ip = 4", 10.0, 0.0, 1448.0),
         ("tcp", "ip = 6", 10.0, 0.0, 1428.0),
@@ -78,7 +80,8 @@ fn the_least_round_trip_is_propagation_and_serialisation_to_the_nanosecond() {
     let bits = |mbps: f64| (handshake_rtt(&format!("rtt = \"50 ms\"\nrate = \"{mbps} Mb/s\"")) - 0.05) * mbps * 1e6;
     let (slow, fast) = (bits(1.0), bits(8.0));
     assert!((slow - fast).abs() < 0.1, "{slow} and {fast} bits");
-    // The SYN/ACK and the ACK, which carries the request: headers of at least 40 bytes, options, some 200 bytes of request.
+    // The SYN/ACK and the ACK, which carries the request: headers of at least 40 bytes, options, some 200 bytes of
+    // request.
     assert!((slow / 8.0 - (slow / 8.0).round()).abs() < 0.01 && (800.0..4000.0).contains(&slow), "{slow} bits");
 }
 
@@ -96,8 +99,8 @@ fn deliveries(outcome: &Outcome) -> Vec<(f64, f64)> {
 fn a_token_bucket_bounds_every_interval() {
     const RATE: f64 = 8e6;
     const BURST: f64 = 60_000.0;
-    // A player without a ring takes the video as it is played, a quarter of a second at a time, so the link pauses. The round trip is so long
-    // that the sender does not probe before a delayed acknowledgment arrives.
+    // A player without a ring takes the video as it is played, a quarter of a second at a time, so the link pauses. The
+    // round trip is so long that the sender does not probe before a delayed acknowledgment arrives.
     let text = "schema = 1\nduration = \"60 s\"\n[transport]\nprotocol = \"tcp\"\nreceive_buffer = \"150 kB\"\n\
         [link.a]\nrtt = \"60 ms\"\nrate = { rate = \"8 Mb/s\", burst = \"60 kB\", peak = \"100 Mb/s\" }\nqueue = \"200 kB\"\n[[session]]\n\
         video = { kind = \"progressive\", size = \"30 MB\", rate = \"4 Mb/s\" }\nplayer = \"vlc-2\"\n";
@@ -113,7 +116,8 @@ fn a_token_bucket_bounds_every_interval() {
         total += payload * 1500.0 / 1448.0;
         excess = excess.max(total - credit - least);
     }
-    // Delivery of the packet that ends the interval takes a packet's time at the peak; the end of a response is a short packet.
+    // Delivery of the packet that ends the interval takes a packet's time at the peak; the end of a response is a short
+    // packet.
     let bound = BURST + 1500.0;
     assert!(excess <= bound, "{excess} bytes above the rate, {bound} allowed");
     assert!(excess >= 0.8 * BURST, "the burst was never used: {excess}");
@@ -134,8 +138,8 @@ fn two_downloads_share_a_link_fairly_in_the_long_run() {
     }
 }
 
-/// A finite download over lossy, reordering, duplicating links with a cut: every packet with payload that left either arrived
-/// or was dropped by a link, and what was duplicated arrived in addition.
+/// A finite download over lossy, reordering, duplicating links with a cut: every packet with payload that left either
+/// arrived or was dropped by a link, and what was duplicated arrived in addition.
 #[test]
 fn packets_are_conserved() {
     let text = "schema = 1\nduration = \"300 s\"\n[transport]\ncongestion_control = \"lia\"\n\
@@ -146,7 +150,8 @@ fn packets_are_conserved() {
     let outcome = simulate_with_events(text, &[], 3);
     let events = Events::of(&outcome);
     let left = events.named("segment-sent").count() as u64;
-    // Packets without payload have at most 80 bytes of headers; the smallest with payload is the request, which has more.
+    // Packets without payload have at most 80 bytes of headers; the smallest with payload is the request, which has
+    // more.
     let lost = events.named("dropped").filter(|row| events.integers("bytes")[*row] > 80).count() as u64;
     let metrics = &outcome.metrics;
     assert_eq!(metrics.sessions[0].bytes, 20_000_000 + metrics.sessions[0].bytes % 1_000, "all of it, and a header");

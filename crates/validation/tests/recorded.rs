@@ -5,7 +5,8 @@ use anabranch_scenario::load;
 use anabranch_sim::{RunOptions, run};
 use std::path::{Path, PathBuf};
 
-/// Where the recordings are, if they are: next to the workspace, not in it, because they have no licence to be passed on.
+/// Where the recordings are, if they are: next to the workspace, not in it, because they have no licence to be passed
+/// on.
 fn recordings() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces/paired_wifi_cellular");
     if folder.is_dir() {

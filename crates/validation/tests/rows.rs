@@ -1,5 +1,5 @@
-//! The rows of the validation table as tests: few seeds in `make test`, all of them in `make laws`. What each row means and
-//! which checks are reported only is with the rows themselves; `docs/validation/laws.md` shows the measured values.
+//! The rows of the validation table as tests: few seeds in `make test`, all of them in `make laws`. What each row means
+//! and which checks are reported only is with the rows themselves; `docs/validation/laws.md` shows the measured values.
 
 use anabranch_validation::rows::{LawRow, Measured, all};
 

@@ -6,8 +6,8 @@ use anabranch_validation::traces::{STATISTICS, fit, summaries, table};
 /// Seeds of the synthetic groups.
 const SEEDS: u64 = 5;
 
-/// How far a statistic may be off, in units of what counts as a noticeable difference, unless the recordings themselves leave it
-/// more uncertain.
+/// How far a statistic may be off, in units of what counts as a noticeable difference, unless the recordings themselves
+/// leave it more uncertain.
 const TOLERANCE: f64 = 2.0;
 
 #[test]
@@ -33,7 +33,8 @@ fn fitted_kinds_have_the_recordings_statistics() {
     }
 }
 
-/// The fit's distance separates the kinds: none is nearer to another one's recordings than the one that was fitted to them.
+/// The fit's distance separates the kinds: none is nearer to another one's recordings than the one that was fitted to
+/// them.
 #[test]
 #[ignore = "slow suite: each kind compared with the recordings of every other one"]
 fn each_kind_is_nearest_to_its_own_recordings() {

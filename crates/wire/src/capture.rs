@@ -38,8 +38,8 @@ impl PacketDirection {
     }
 }
 
-/// Writes a pcapng section of packets that begin with their IPv4 or IPv6 header. Times count from the run's beginning, which appears as
-/// the epoch of 1970.
+/// Writes a pcapng section of packets that begin with their IPv4 or IPv6 header. Times count from the run's beginning,
+/// which appears as the epoch of 1970.
 ///
 /// Every method fails only if the underlying writer does. Dropping a capture does not flush; see [`Capture::finish`].
 pub struct Capture<W: Write> {

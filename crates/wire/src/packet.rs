@@ -81,8 +81,9 @@ pub fn headers_len(ipv6: bool, segment: &Segment) -> usize {
 
 /// Writes a segment as an IP packet to the start of `buffer` and returns the packet's length.
 ///
-/// `payload` is called once, with a slice of `segment.payload_len` bytes within the buffer, and fills it. An option that
-/// breaks the forms of RFC 8684 (a receiver's key without the sender's) is written as it is, and [`decode`] will ignore it.
+/// `payload` is called once, with a slice of `segment.payload_len` bytes within the buffer, and fills it. An option
+/// that breaks the forms of RFC 8684 (a receiver's key without the sender's) is written as it is, and [`decode`] will
+/// ignore it.
 ///
 /// # Errors
 /// See [`EncodeError`]; then the buffer's content is undefined and `payload` was not called.
@@ -101,8 +102,9 @@ pub fn encode(
     Ok(total)
 }
 
-/// Writes a segment as [`encode`] does, but leaves its TCP checksum to the kernel or the interface: the field has the sum of the
-/// pseudo-header, to which what completes it adds the rest. Returns the length of the headers and the packet's.
+/// Writes a segment as [`encode`] does, but leaves its TCP checksum to the kernel or the interface: the field has the
+/// sum of the pseudo-header, to which what completes it adds the rest. Returns the length of the headers and the
+/// packet's.
 ///
 /// # Errors
 /// See [`EncodeError`]; then the buffer's content is undefined and `payload` was not called.
@@ -123,11 +125,11 @@ pub fn encode_unsummed(
     Ok((headers, total))
 }
 
-/// Writes only the headers of the packet that [`encode`] would write to the start of `buffer`, and returns their length and the
-/// packet's.
+/// Writes only the headers of the packet that [`encode`] would write to the start of `buffer`, and returns their length
+/// and the packet's.
 ///
-/// The TCP checksum is the one of a payload of zeros, because there is none here: that of an engine without payload, such as the
-/// simulator.
+/// The TCP checksum is the one of a payload of zeros, because there is none here: that of an engine without payload,
+/// such as the simulator.
 ///
 /// # Errors
 /// See [`EncodeError`]; then the buffer's content is undefined.

@@ -1,5 +1,5 @@
-//! Reports of routers that a packet was too big: "fragmentation needed" of ICMP (RFC 792, RFC 1191), "packet too big" of ICMPv6
-//! (RFC 4443).
+//! Reports of routers that a packet was too big: "fragmentation needed" of ICMP (RFC 792, RFC 1191), "packet too big"
+//! of ICMPv6 (RFC 4443).
 
 use crate::checksum::{self, Sum};
 use crate::ip;
@@ -13,8 +13,8 @@ const FRAGMENTATION_NEEDED: [u8; 2] = [3, 4];
 /// "Packet too big".
 const PACKET_TOO_BIG: [u8; 2] = [2, 0];
 
-/// A report about a TCP segment that this host sent, with what it quotes of the segment's packet. Any host can send one: who acts on
-/// it compares it with what was sent (RFC 5927).
+/// A report about a TCP segment that this host sent, with what it quotes of the segment's packet. Any host can send
+/// one: who acts on it compares it with what was sent (RFC 5927).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooBigReport {
     /// Who sent the quoted packet: address and port.

@@ -162,7 +162,8 @@ fn read_options(flags: Flags, bytes: &[u8]) -> Segment {
 
 #[test]
 fn nonsense_among_options_is_passed_over() {
-    // An unknown option, MP_PRIO of version 0 (too long), DSS (too short), ADD_ADDR of no known length; then timestamps.
+    // An unknown option, MP_PRIO of version 0 (too long), DSS (too short), ADD_ADDR of no known length; then
+    // timestamps.
     let bytes = hex("fd06aabbccdd 1e045101 1e082003 01020304 1e053001aa 080a0000000100000002 000000");
     let segment = read_options(Flags::ACK, &bytes);
     assert_eq!((segment.dss, segment.mptcp.is_empty()), (None, true));

@@ -21,13 +21,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, sleep};
 use std::time::Instant;
 
-/// A port that hardly anything else uses: outside of the tests' namespaces, a control that is attached to it would select it, too.
+/// A port that hardly anything else uses: outside of the tests' namespaces, a control that is attached to it would
+/// select it, too.
 pub const PORT: u16 = 7177;
 
 /// The longest that a step of a test may take.
 pub const LONGEST: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// The longest that connections of an earlier test may keep its control. The kernel gives most of them up after a minute.
+/// The longest that connections of an earlier test may keep its control. The kernel gives most of them up after a
+/// minute.
 const LINGERING: std::time::Duration = std::time::Duration::from_secs(180);
 
 /// One test at a time, of this process and of all (tests/test_kernel.py has the same file).
@@ -37,7 +39,8 @@ const LOCK: &str = "/run/anabranch-kernel-tests.lock";
 /// How the names of the tests' file systems begin (in tests/test_kernel.py as well).
 const PLACE: &str = "anabranch-bpf-";
 
-/// Who holds the lock knows that no test runs which has a file system of these names. What is attached there outlived its test.
+/// Who holds the lock knows that no test runs which has a file system of these names. What is attached there outlived
+/// its test.
 fn remove_what_killed_tests_left() {
     for place in anabranch_kernel::used_file_systems() {
         if place.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PLACE)) {
@@ -47,7 +50,8 @@ fn remove_what_killed_tests_left() {
     }
 }
 
-/// The machine's BPF state, which belongs to one test at a time. The programs are pinned in a file system of the test's own.
+/// The machine's BPF state, which belongs to one test at a time. The programs are pinned in a file system of the test's
+/// own.
 pub struct Machine {
     file_system: PathBuf,
     _lock: File,

@@ -93,8 +93,9 @@ pub trait Application {
     /// them may be requested again until the peer has acknowledged them.
     fn fill(&self, offset: u64, buffer: &mut [u8]);
 
-    /// Whether the client has asked for something, given the bytes that have come from it and those of the send stream. While the
-    /// server is full, a connection whose client has not gives way to a new one. By default any byte is a request, or an answer.
+    /// Whether the client has asked for something, given the bytes that have come from it and those of the send stream.
+    /// While the server is full, a connection whose client has not gives way to a new one. By default any byte is a
+    /// request, or an answer.
     fn has_request(&self, received: u64, written: u64) -> bool {
         received > 0 || written > 0
     }

@@ -6,8 +6,8 @@ use anabranch_units::{Bytes, Duration};
 /// Limits that hold for any input. The defaults let a machine with 1 GiB to spare withstand a flood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections with a completed handshake. At this number a new one takes the place of the oldest whose client has not asked for
-    /// anything; if there is none, SYNs are not answered, and clients try again. Default: 1024.
+    /// Connections with a completed handshake. At this number a new one takes the place of the oldest whose client has
+    /// not asked for anything; if there is none, SYNs are not answered, and clients try again. Default: 1024.
     pub connections: usize,
     /// Of these, connections of one client: of an IPv4 address, or of an IPv6 network of 64 bits. Default: 256.
     pub per_address: usize,
@@ -18,8 +18,8 @@ pub struct Limits {
     /// Bytes of payload that a connection may hold, half of them received and unread, half of them written and not
     /// acknowledged. It caps the endpoint's buffers. Default: 8 MiB, room for what Linux's default buffers hold.
     pub memory: u64,
-    /// Bytes of room that the receive buffers of all connections together have; beyond, none grows. Each begins with 64 KiB of it.
-    /// Default: 256 MiB.
+    /// Bytes of room that the receive buffers of all connections together have; beyond, none grows. Each begins with 64
+    /// KiB of it. Default: 256 MiB.
     pub receive_memory: u64,
     /// A connection is aborted when no packet of the client arrived for so long. A client that merely pauses answers
     /// probes of its closed window; only one that is idle between requests, or gone, is silent. Default: 5 min.
@@ -36,8 +36,8 @@ pub struct Limits {
     pub time_wait: Duration,
     /// Subflows in TIME-WAIT; beyond, the oldest is removed early (Linux's `tcp_max_tw_buckets`). Default: 16 384.
     pub time_waits: usize,
-    /// Segments of no connection, and of closed ones, that are answered per second; the limit keeps the server from being an
-    /// amplifier and from wasting its uplink. Default: 200.
+    /// Segments of no connection, and of closed ones, that are answered per second; the limit keeps the server from
+    /// being an amplifier and from wasting its uplink. Default: 200.
     pub resets_per_second: u32,
 }
 

@@ -107,7 +107,8 @@ type Parts = Arc<dyn ExternalParts>;
 /// Why a subflow's path is in the configuration.
 const OURS: &str = "packets on paths that are not configured are refused, and the configured paths stay";
 
-/// Subflows of a connection that are remembered. Beyond, those that have ended out of order, or never began, are forgotten.
+/// Subflows of a connection that are remembered. Beyond, those that have ended out of order, or never began, are
+/// forgotten.
 const MAX_FLOWS: usize = 256;
 
 impl<F, A> Server<F, A> {
@@ -121,8 +122,8 @@ impl<F, A> Server<F, A> {
         Connection::client(config, Box::new(SystemEntropy)).map(drop)
     }
 
-    /// Gives new connections another configuration, which [`Server::check`] has accepted and which has the same paths and the
-    /// same port, and all connections other limits. Those of memory hold for new connections.
+    /// Gives new connections another configuration, which [`Server::check`] has accepted and which has the same paths
+    /// and the same port, and all connections other limits. Those of memory hold for new connections.
     pub fn reconfigure(&mut self, mut config: Config, limits: Limits) {
         limits.cap(&mut config);
         self.receive_pool.resize(limits.receive_memory);
@@ -175,7 +176,8 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         &self.path_counters
     }
 
-    /// How long the decisions of parts that are in no registry took, if the host of the present configuration measures that.
+    /// How long the decisions of parts that are in no registry took, if the host of the present configuration measures
+    /// that.
     pub fn decision_times(&self) -> Option<DecisionTimes> {
         self.config.external_parts()?.decision_times()
     }
@@ -208,8 +210,8 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         open.filter_map(|slot| Some((&mut slot.connection, slot.application.as_mut()?)))
     }
 
-    /// The subflows of all open connections, and those of an earlier server that are not reset yet, for the state of a server
-    /// that may be killed.
+    /// The subflows of all open connections, and those of an earlier server that are not reset yet, for the state of a
+    /// server that may be killed.
     pub fn open_subflows(&self) -> Vec<Orphan> {
         let open =
             self.slots.iter().flatten().filter(|slot| slot.application.is_some() && !slot.connection.is_closed());
@@ -319,7 +321,8 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         opens(segment.flags) && !joins && flow.local.1 == self.config.local_port
     }
 
-    /// Accepts or refuses a new connection. One whose parts cannot be made is refused with RST: trying again would not help.
+    /// Accepts or refuses a new connection. One whose parts cannot be made is refused with RST: trying again would not
+    /// help.
     fn accept(&mut self, now: Instant, flow: FlowKey, segment: &Segment) {
         self.orphans.forget(flow);
         let full = self.established() >= self.limits.connections && self.silent.is_empty();
@@ -354,7 +357,8 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     /// The endpoint for a SYN, and what makes its parts if the host has a maker for each connection.
     ///
     /// # Errors
-    /// If a part of the host's cannot be made: its constructor may fail although it did not when the configuration was checked.
+    /// If a part of the host's cannot be made: its constructor may fail although it did not when the configuration was
+    /// checked.
     fn connect(
         &self,
         now: Instant,
@@ -395,8 +399,8 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
     }
 
     /// The handshake of a connection is complete: gives it its application, or aborts it if others completed theirs
-    /// since its SYN and the limit is reached. Who only completes handshakes keeps no client out: the oldest connection without a
-    /// request gives way. It does so now and not at the SYN, whose address may be forged.
+    /// since its SYN and the limit is reached. Who only completes handshakes keeps no client out: the oldest connection
+    /// without a request gives way. It does so now and not at the SYN, whose address may be forged.
     fn open_slot(&mut self, now: Instant, index: usize) {
         let others = self.established();
         let Some(slot) = &mut self.slots[index] else { return };
@@ -498,8 +502,8 @@ impl<A: Application, F: FnMut(Opened) -> A> Server<F, A> {
         }
     }
 
-    /// A packet that is no TCP: the report of a router that a packet of ours was too big for the next link, or nothing that is known
-    /// here. A report may come by another path than the packet went.
+    /// A packet that is no TCP: the report of a router that a packet of ours was too big for the next link, or nothing
+    /// that is known here. A report may come by another path than the packet went.
     #[cold]
     fn receive_other(&mut self, now: Instant, path: PathId, packet: &[u8]) {
         let Some(report) = decode_too_big(packet) else {

@@ -1,7 +1,7 @@
 //! The room for received data that all connections share.
 
-/// Counts the room of all connections' receive buffers. What was advertised to a client cannot be taken back, so a buffer keeps
-/// the room that it has; while the pool is full, none grows.
+/// Counts the room of all connections' receive buffers. What was advertised to a client cannot be taken back, so a
+/// buffer keeps the room that it has; while the pool is full, none grows.
 #[derive(Debug)]
 pub(super) struct ReceivePool {
     taken: u64,

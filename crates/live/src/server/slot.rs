@@ -242,8 +242,8 @@ impl<A: Application> Slot<A> {
         self.pending.take().or_else(|| self.connection.poll_transmit(now))
     }
 
-    /// The packet of a segment on the path at this position of the configuration, with the segments that continue it if the packet may
-    /// be left unfinished; `None` if it does not fit into a header, or its subflow is unknown here.
+    /// The packet of a segment on the path at this position of the configuration, with the segments that continue it if
+    /// the packet may be left unfinished; `None` if it does not fit into a header, or its subflow is unknown here.
     pub(super) fn encode(
         &mut self,
         now: Instant,
@@ -350,8 +350,8 @@ impl<A: Application> Slot<A> {
         [timers, left, stall, Some(self.idle_check)].into_iter().flatten().min()
     }
 
-    /// When a client whose server has ended must have ended, too: some time after it has acknowledged something at last, so that
-    /// slow clients get everything.
+    /// When a client whose server has ended must have ended, too: some time after it has acknowledged something at
+    /// last, so that slow clients get everything.
     fn closes_at(&self, limits: &Limits) -> Option<Instant> {
         self.left_at.map(|at| at.max(self.taken.1) + limits.closing)
     }

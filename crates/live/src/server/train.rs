@@ -1,9 +1,10 @@
-//! Trains: new data in consecutive segments, which one packet carries to the kernel. The kernel, or the interface, cuts it up
-//! (segmentation offload), and so routes it once.
+//! Trains: new data in consecutive segments, which one packet carries to the kernel. The kernel, or the interface, cuts
+//! it up (segmentation offload), and so routes it once.
 //!
-//! Each of the segments that it is cut into has the options of the whole, and so its mapping, which covers all of them. Linux's own
-//! sender has the same effect. A receiver that knows this mapping from one segment refuses another one for bytes within it (Linux:
-//! `MPTcpExtDSSNoMatching`, and a reset), so a retransmission has to repeat it: [`Mappings`] keeps it until its bytes are acknowledged.
+//! Each of the segments that it is cut into has the options of the whole, and so its mapping, which covers all of them.
+//! Linux's own sender has the same effect. A receiver that knows this mapping from one segment refuses another one for
+//! bytes within it (Linux: `MPTcpExtDSSNoMatching`, and a reset), so a retransmission has to repeat it: [`Mappings`]
+//! keeps it until its bytes are acknowledged.
 
 use anabranch_segment::{Flags, Mapping, Segment};
 use anabranch_stack::Transmit;
@@ -14,8 +15,8 @@ use std::collections::VecDeque;
 /// no fairer to clients, and a connection's state would leave the processor's cache more often.
 pub(super) const TURN: usize = 16 << 10;
 
-/// Payload of a train at most, by which a packet stays within the 65 535 bytes of its length field. It is a connection's turn: more
-/// would make others wait for longer.
+/// Payload of a train at most, by which a packet stays within the 65 535 bytes of its length field. It is a
+/// connection's turn: more would make others wait for longer.
 const MAX_PAYLOAD: u32 = TURN as u32;
 
 /// One segment of new data, or several as one.
@@ -116,7 +117,8 @@ impl Mappings {
         }
     }
 
-    /// Gives a retransmission the mapping that its bytes had. Returns the rest of it, where only its first bytes had one mapping.
+    /// Gives a retransmission the mapping that its bytes had. Returns the rest of it, where only its first bytes had
+    /// one mapping.
     pub(super) fn restore(&self, again: &mut Transmit) -> Option<Transmit> {
         let start = again.segment.seq;
         mapping_mut(&mut again.segment).filter(|mapping| mapping.len > 0)?;

@@ -71,7 +71,8 @@ fn a_server_that_cannot_send_more_serves_in_turn() {
     assert!(most > 2_500_000, "{got:?}");
 }
 
-/// A client that acknowledges data as soon as the server has sent what follows, whether it has arrived or not, hides all losses.
+/// A client that acknowledges data as soon as the server has sent what follows, whether it has arrived or not, hides
+/// all losses.
 #[test]
 fn a_client_that_acknowledges_what_was_not_sent_is_reset_and_honest_clients_are_not() {
     const LEN: u64 = 20_000_000;
@@ -90,7 +91,8 @@ fn a_client_that_acknowledges_what_was_not_sent_is_reset_and_honest_clients_are_
         rogue.say(&mut world, &lie);
         assert!(bytes < LEN, "everything was sent");
     }
-    // One of the first 1999 is withheld. A window follows it before the lie arrives, which in slow start is as much again.
+    // One of the first 1999 is withheld. A window follows it before the lie arrives, which in slow start is as much
+    // again.
     assert!(segments < 4_000, "{segments} segments");
     let lies =
         |world: &World<_>| world.server.path_counters().iter().map(|path| path.false_acknowledgments).sum::<u64>();

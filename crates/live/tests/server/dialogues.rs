@@ -341,7 +341,8 @@ fn an_application_that_does_not_read_stops_its_client() {
     assert!(u64::from(update.window) << 7 > 10_000 && update.ack == SeqNumber(101 + sent), "{update:?}");
 }
 
-/// Handshakes of the clients at these ports, whose last segments, with so many bytes of a request, all arrive after the last SYN.
+/// Handshakes of the clients at these ports, whose last segments, with so many bytes of a request, all arrive after the
+/// last SYN.
 fn connect_at_once(server: &mut impl Host, ports: &[u16], payload_len: u32) -> Vec<SeqNumber> {
     for port in ports {
         say(server, ms(0), &Segment { source_port: *port, ..syn() });

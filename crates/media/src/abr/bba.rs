@@ -73,7 +73,8 @@ mod tests {
     use super::super::testing::{ladder, view};
     use super::*;
 
-    /// With 240 s, R = 100, 200, 300, 400, 500: f(B) = 100 + 400 * (B - 90) / 126, so 200 at 121.5, 300 at 153, 400 at 184.5.
+    /// With 240 s, R = 100, 200, 300, 400, 500: f(B) = 100 + 400 * (B - 90) / 126, so 200 at 121.5, 300 at 153, 400 at
+    /// 184.5.
     fn chosen(buffer_ms: u64, current: usize) -> usize {
         let ladder = ladder(&[100, 200, 300, 400, 500]);
         let mut rule = (ENTRY.create)(&AbrOptions::default()).unwrap();

@@ -2,7 +2,8 @@
 //!
 //! m* maximises (V*(v_m + gp) - Q) / S_m;  while Q > Q_D - 1 it waits
 //! v_m = ln(S_m / S_1),  V = (Q_D - 1) / (v_M + gp)
-//! Q buffer in media segments, S_m nominal size (only ratios count), gp = gamma*p = 5, Q_max capacity in media segments.
+//! Q buffer in media segments, S_m nominal size (only ratios count), gp = gamma*p = 5, Q_max capacity in media
+//! segments.
 //!
 //! BOLA-BASIC (`finite = false`): Q_D = Q_max. BOLA-FINITE, near the beginning and the end of a video:
 //! t = min(played, left),  t' = max(t/2, 3p),  Q_D = min(Q_max, t'/p)
@@ -195,7 +196,8 @@ mod tests {
 
     #[test]
     fn a_finite_video_begins_and_ends_with_a_small_buffer() {
-        // Played 0: t' = 3 s, V = 2/7, full at 2. Equal scores of the lower two at Q = 8.836/7 = 1.262, of the upper at 1.548.
+        // Played 0: t' = 3 s, V = 2/7, full at 2. Equal scores of the lower two at Q = 8.836/7 = 1.262, of the upper at
+        // 1.548.
         let chosen = |ms, next| decide(true, ms, next).representation;
         assert_eq!((chosen(1_250, 1), chosen(1_270, 1), chosen(1_560, 1)), (0, 1, 2));
         // Fetched 25, played 25 - Q: Q_D = (25 - Q)/2, V = (Q_D - 1)/7; equal at Q = 8.836/2 * V, so at 5.517.
@@ -220,7 +222,8 @@ mod tests {
         assert_eq!(decide(false, 29_500, 25).wait, Duration::from_millis(1_500));
         // Fetched 12 (24 s), played 24 - B: Q_D = (24 - B)/4, equal at B/2 = 8.836/2 * (Q_D - 1)/7, so at B = 4.797.
         assert_eq!((decide(true, 4_780, 12).representation, decide(true, 4_820, 12).representation), (0, 1));
-        // Fetched 46 of 50 (92 s), left 8 + B: Q_D = (8 + B)/4, so equal at B = 1.845, but three are the least: B/2 = 1.262.
+        // Fetched 46 of 50 (92 s), left 8 + B: Q_D = (8 + B)/4, so equal at B = 1.845, but three are the least: B/2 =
+        // 1.262.
         assert_eq!((decide(true, 2_510, 46).representation, decide(true, 2_540, 46).representation), (0, 1));
         // Fetched 40 (80 s), left 20 + B: Q_D = (20 + B)/4, equal at B = 7.378.
         assert_eq!((decide(true, 7_360, 40).representation, decide(true, 7_400, 40).representation), (0, 1));
@@ -261,8 +264,8 @@ mod tests {
         assert!((ENTRY.create)(&AbrOptions { capacity: Some(Duration::ZERO), ..AbrOptions::default() }).is_err());
     }
 
-    /// The decision of BOLA with V = 2 (capacity 15 s) at this level, with rates 1, e, e^2 Mbit/s, after a media segment in
-    /// representation `last` at `bps`.
+    /// The decision of BOLA with V = 2 (capacity 15 s) at this level, with rates 1, e, e^2 Mbit/s, after a media
+    /// segment in representation `last` at `bps`.
     fn capped(cap: BolaCap, buffer_ms: u64, last: usize, bps: u64) -> Decision {
         let ladder = ladder(&[1_000_000, 2_718_282, 7_389_056]);
         let options = AbrOptions {
@@ -324,8 +327,9 @@ mod tests {
             let view = View { buffer: Duration::from_millis(buffer_ms), ..view(&ladder) };
             rule.on_progress(&view, &progress).map(|abandon| abandon.representation)
         };
-        // V = 2: levels 10, 12, 14. At Q = 4, in units of the lowest's size: the top scores 10/7.389 = 1.353 with all left,
-        // the middle 8/2.718 = 2.943, the lowest 6/1 = 6; the top reaches 6 with 10/6 = 1.667 left, 208 333 bytes.
+        // V = 2: levels 10, 12, 14. At Q = 4, in units of the lowest's size: the top scores 10/7.389 = 1.353 with all
+        // left, the middle 8/2.718 = 2.943, the lowest 6/1 = 6; the top reaches 6 with 10/6 = 1.667 left, 208 333
+        // bytes.
         let total = ladder.segment_bytes(2, 7);
         assert_eq!(abandoned(&with(true), 2, 4_000, 1_000), Some(0));
         assert_eq!(abandoned(&with(true), 2, 4_000, total - 208_500), Some(0));

@@ -54,7 +54,8 @@ pub trait AbrRule: fmt::Debug + Send {
         &[]
     }
 
-    /// Passes on the notes since the last call with their times, oldest first, for the table of events. The built-in rules have none.
+    /// Passes on the notes since the last call with their times, oldest first, for the table of events. The built-in
+    /// rules have none.
     fn take_notes(&mut self, _take: &mut dyn FnMut(Instant, Note)) {}
 }
 
@@ -66,7 +67,8 @@ pub trait ExternalRules: fmt::Debug + Send + Sync {
     /// Makes a rule for a new session.
     ///
     /// # Errors
-    /// If there is none of that name, or it refuses its options; the option is `name` where the fault is not one option's.
+    /// If there is none of that name, or it refuses its options; the option is `name` where the fault is not one
+    /// option's.
     fn rule(&self, name: &str, options: &Options) -> Result<Box<dyn AbrRule>, OptionError>;
 }
 

@@ -41,8 +41,8 @@ pub struct AbrOptions {
     pub stable_buffer: Option<Duration>,
     /// dash.js 5: whether dropped pictures lower the representation.
     pub dropped_frames: Option<bool>,
-    /// dash.js 5: measure by the times of progress events, as a browser does without the Resource Timing API (content of
-    /// another origin that does not allow it).
+    /// dash.js 5: measure by the times of progress events, as a browser does without the Resource Timing API (content
+    /// of another origin that does not allow it).
     pub progress_timing: Option<bool>,
     /// `fixed`: the rank of the representation, counted from 0, the lowest; the highest allowed one where absent.
     #[serde(deserialize_with = "text::whole_option::<0, 10000, _, _>")]
@@ -53,8 +53,8 @@ pub struct AbrOptions {
     pub capacity: Option<Duration>,
     /// `bola`: take account of the video's beginning and end (BOLA-FINITE).
     pub finite: Option<bool>,
-    /// `bola`: how the last throughput caps a switch upwards: `bola-u` (at most one representation above it; the default),
-    /// `bola-o` (none above it, with pauses) or `none` (the default if `finite` is false).
+    /// `bola`: how the last throughput caps a switch upwards: `bola-u` (at most one representation above it; the
+    /// default), `bola-o` (none above it, with pauses) or `none` (the default if `finite` is false).
     pub cap: Option<BolaCap>,
     /// `bola`: whether it abandons downloads; as `finite` where absent.
     pub abandon: Option<bool>,

@@ -4,9 +4,9 @@
 //! c_k = size_k / (last byte - request), bit/s; R_i nominal bitrate; s = 1 and n = 5 by default.
 //!
 //! The harmonic mean, because a few fast downloads must not hide slow ones (Jiang, Sekar, Zhang: "Improving Fairness,
-//! Efficiency, and Stability in HTTP-based Adaptive Video Streaming with FESTIVE", CoNEXT 2012, section 5.1, with n = 20
-//! there); n = 5 and s = 1 as the rate-based baseline of Mao, Netravali, Alizadeh, "Neural Adaptive Video Streaming with Pensieve",
-//! SIGCOMM 2017, section 5.1.
+//! Efficiency, and Stability in HTTP-based Adaptive Video Streaming with FESTIVE", CoNEXT 2012, section 5.1, with n =
+//! 20 there); n = 5 and s = 1 as the rate-based baseline of Mao, Netravali, Alizadeh, "Neural Adaptive Video Streaming
+//! with Pensieve", SIGCOMM 2017, section 5.1.
 
 use super::options::check;
 use super::{AbrRule, Decision, Download, Entry, View};

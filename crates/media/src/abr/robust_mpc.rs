@@ -90,8 +90,8 @@ struct Outlook<'a> {
     duration: f64,
     /// The objective that at least one plan reaches.
     reached: f64,
-    /// The price of a second of download, kbit/s, no higher than that of a stall; and what the media segments after each
-    /// step can add at most at this price.
+    /// The price of a second of download, kbit/s, no higher than that of a stall; and what the media segments after
+    /// each step can add at most at this price.
     price: f64,
     most: Vec<f64>,
 }
@@ -183,8 +183,8 @@ impl<'a> Outlook<'a> {
 
     /// Whether a plan that has made step `ahead` may still be the best, by two bounds of the rest:
     /// - without any stall: to stay, or to go to the top at once; everything else is worth less than one of these;
-    /// - with stalls: k downloads of d seconds in all stall for at least d - (B + (k - 1) * L), so with any price p <= mu of
-    ///   a second of download they add no more than sum max(q - p * d) + p * (B + (k - 1) * L).
+    /// - with stalls: k downloads of d seconds in all stall for at least d - (B + (k - 1) * L), so with any price p <=
+    ///   mu of a second of download they add no more than sum max(q - p * d) + p * (B + (k - 1) * L).
     fn may_win(&self, plan: Plan, ahead: usize) -> bool {
         let left = (self.downloads.len() - 1 - ahead) as f64;
         let top = self.kbps.len() - 1;
@@ -261,7 +261,8 @@ mod tests {
 
     #[test]
     fn one_step_weighs_quality_against_the_switch_and_the_stall() {
-        // From 500: going to R costs R - 500, so with lambda = 1 every R gains 500 and the stall decides: ties to the lower.
+        // From 500: going to R costs R - 500, so with lambda = 1 every R gains 500 and the stall decides: ties to the
+        // lower.
         assert_eq!(chosen(&one_step(), 5_000), 0);
         // With lambda = 1/2, R gains R - (R - 500)/2: 500, 750, 1250. The top takes 2 s: at 1.83 s of buffer it loses
         // 0.17 * 3000 = 510 > 500, at 1.84 s 480.
@@ -332,7 +333,8 @@ mod tests {
         let at = |downloads| View { buffer: Duration::from_millis(1_000), downloads, ..view(&ladder) };
         let mut rule = rule(&AbrOptions::default());
         assert_eq!(rule.decide(&at(&first)).representation, 1);
-        // 1 Mbit/s was forecast, 500 kbit/s came: error 1. Mean 667, bound 333: even the lowest stalls, the higher more.
+        // 1 Mbit/s was forecast, 500 kbit/s came: error 1. Mean 667, bound 333: even the lowest stalls, the higher
+        // more.
         let second = download(500_000);
         rule.observe(&at(&first), &Event::SegmentFinished(&second));
         let downloads = [first[0], second];

@@ -35,7 +35,8 @@ pub enum LadderError {
 }
 
 impl Ladder {
-    /// Representations of these nominal rates (bit/s, strictly ascending) with `segments` media segments of equal duration.
+    /// Representations of these nominal rates (bit/s, strictly ascending) with `segments` media segments of equal
+    /// duration.
     pub fn new(bitrates: Vec<u64>, segment_duration: Duration, segments: u64) -> Result<Self, LadderError> {
         if bitrates.is_empty() {
             return Err(LadderError::Empty);

@@ -1,15 +1,17 @@
-//! Shipped ladders: Big Buck Bunny in 20 representations, as the DASH papers streamed it, and a ladder up to 2160 lines.
+//! Shipped ladders: Big Buck Bunny in 20 representations, as the DASH papers streamed it, and a ladder up to 2160
+//! lines.
 //!
-//! `bbb`: rates of 1, 2 and 10 s: the file names of the ITEC dataset (Lederer, Mueller, Timmerer, "Dynamic Adaptive Streaming over
-//! HTTP Dataset", MMSys 2012; DASHDataset2014), in bit/s. Those of 6 s: Table I of "Performance of DASH over Multipath TCP"
-//! (REV Journal, 2019), which rounds to kbit/s below 1 Mbit/s and to 100 kbit/s above; no exact source was found.
-//! Resolutions by rank: the same table. Length: 596 s ("596 video segments" of one second, MPTCP+, section V); the film
-//! itself has 596.46 s.
+//! `bbb`: rates of 1, 2 and 10 s: the file names of the ITEC dataset (Lederer, Mueller, Timmerer, "Dynamic Adaptive
+//! Streaming over HTTP Dataset", MMSys 2012; DASHDataset2014), in bit/s. Those of 6 s: Table I of "Performance of DASH
+//! over Multipath TCP" (REV Journal, 2019), which rounds to kbit/s below 1 Mbit/s and to 100 kbit/s above; no exact
+//! source was found. Resolutions by rank: the same table. Length: 596 s ("596 video segments" of one second, MPTCP+,
+//! section V); the film itself has 596.46 s.
 //!
-//! `uhd`: the rates and resolutions of HEVC in Apple's "HTTP Live Streaming (HLS) authoring specification for Apple devices" (SDR, up
-//! to 30 pictures per second), from 145 kbit/s to 16.8 Mbit/s. Above them one more of 25 Mbit/s, an assumption of this project: recorded
-//! networks carry more than the specification's highest rate. No such video was measured: sizes are synthetic ([`super::SegmentVariation`]:
-//! lognormal scenes with the variation of Big Buck Bunny), and the length is Big Buck Bunny's, so that results compare.
+//! `uhd`: the rates and resolutions of HEVC in Apple's "HTTP Live Streaming (HLS) authoring specification for Apple
+//! devices" (SDR, up to 30 pictures per second), from 145 kbit/s to 16.8 Mbit/s. Above them one more of 25 Mbit/s, an
+//! assumption of this project: recorded networks carry more than the specification's highest rate. No such video was
+//! measured: sizes are synthetic ([`super::SegmentVariation`]: lognormal scenes with the variation of Big Buck Bunny),
+//! and the length is Big Buck Bunny's, so that results compare.
 
 use super::{DashVideo, Representation, Resolution};
 use anabranch_registry::{Entry, Registry};
@@ -152,8 +154,8 @@ pub fn find_ladder(name: &str) -> Option<NominalLadder> {
 }
 
 impl NominalLadder {
-    /// A video of nominal sizes that plays for `duration` (none: the ladder's own). The last media segment is shorter if
-    /// the duration is no multiple.
+    /// A video of nominal sizes that plays for `duration` (none: the ladder's own). The last media segment is shorter
+    /// if the duration is no multiple.
     pub fn video(&self, duration: Option<Duration>) -> Result<DashVideo, super::VideoShapeError> {
         let pairs = self.bitrates.iter().zip(self.resolutions);
         let representations = pairs.map(|(&bitrate, &r)| Representation { bitrate, resolution: Some(r) }).collect();

@@ -168,8 +168,8 @@ impl DashVideo {
         DashVideo::with_sizes(representations, durations, sizes)
     }
 
-    /// A video that plays for `duration`, in media segments of `segment` and nominal sizes. The last media segment is shorter if
-    /// the duration is no multiple.
+    /// A video that plays for `duration`, in media segments of `segment` and nominal sizes. The last media segment is
+    /// shorter if the duration is no multiple.
     pub fn of_equal_segments(
         representations: Vec<Representation>,
         segment: Duration,
@@ -210,7 +210,8 @@ impl DashVideo {
             .live_if(self.ladder.is_live())
     }
 
-    /// The same video with other sizes, in bytes, where there is one above zero for the rank of a representation and the number of a media segment.
+    /// The same video with other sizes, in bytes, where there is one above zero for the rank of a representation and
+    /// the number of a media segment.
     pub fn with_sizes_of(&self, mut size: impl FnMut(usize, u32) -> Option<u64>) -> Result<Self, VideoShapeError> {
         let durations: Vec<_> = (0..self.segments()).map(|k| self.duration_of(k)).collect();
         let known = |(rank, row): (usize, &Vec<u64>)| {

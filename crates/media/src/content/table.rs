@@ -1,7 +1,7 @@
 //! Sizes of media segments as a JSON table, in the form that Sabre reads:
 //! `{ "segment_duration_ms": 3000, "bitrates_kbps": [230, ...], "segment_sizes_bits": [[..], ..] }`,
-//! where `segment_sizes_bits[segment][representation]`. `resolutions` may add `[[width, height], ...]` by representation.
-//! Other fields are ignored: such tables carry their source and notes.
+//! where `segment_sizes_bits[segment][representation]`. `resolutions` may add `[[width, height], ...]` by
+//! representation. Other fields are ignored: such tables carry their source and notes.
 
 use super::{ContentError, DashVideo, Place, Representation, Resolution};
 use anabranch_units::Duration;

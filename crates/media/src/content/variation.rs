@@ -8,8 +8,8 @@
 //! With values of coefficient of variation v and scenes of mean length T, segments of duration d have
 //! v_d = v * sqrt(2 * (d/T - 1 + exp(-d/T))) / (d/T).
 //! The default v is what gives segments of 4 s, with T = 4 s, the median of Big Buck Bunny's 20 representations in the
-//! sizes that AStream lists, v_4 = 0.19 (they range from 0.10 to 0.46; neighbouring segments correlate by 0.4 there and by
-//! (1 - 1/e)^2 / (2/e) = 0.54 here; neighbouring representations correlate by about 0.9 there and by 1 here).
+//! sizes that AStream lists, v_4 = 0.19 (they range from 0.10 to 0.46; neighbouring segments correlate by 0.4 there and
+//! by (1 - 1/e)^2 / (2/e) = 0.54 here; neighbouring representations correlate by about 0.9 there and by 1 here).
 
 use anabranch_units::Duration;
 use rand::{Rng, RngExt};

@@ -7,7 +7,8 @@ use anabranch_units::Instant;
 const SAMPLE_S: f64 = 4.0;
 /// A sample counts only as far as paces were this much above the present estimate.
 const ABOVE: f64 = 1.05;
-/// The share by which a lower sample counts. A higher one counts at once: what arrived was carried, and what did not may have another cause.
+/// The share by which a lower sample counts. A higher one counts at once: what arrived was carried, and what did not
+/// may have another cause.
 const DOWN: f64 = 0.1;
 
 /// An estimate from samples of what arrives while paces do not limit it.
@@ -42,8 +43,9 @@ impl Capacity {
         (self.measured_at, self.delivered) = (now, delivered);
     }
 
-    /// From here on it is that of other viewers, who have acknowledged so many bytes together, and for whom so many bit/s have arrived of
-    /// late. Until there is a sample of them, the estimate is that of those before, or what has arrived if that is more.
+    /// From here on it is that of other viewers, who have acknowledged so many bytes together, and for whom so many
+    /// bit/s have arrived of late. Until there is a sample of them, the estimate is that of those before, or what has
+    /// arrived if that is more.
     pub fn rebase(&mut self, now: Instant, delivered: u64, arrived: f64) {
         self.bps = self.bps.max(arrived);
         self.sample = (0.0, 0.0);
@@ -56,7 +58,8 @@ impl Capacity {
     }
 }
 
-/// What viewers have acknowledged at two earlier times: what has arrived for some of them of late, who were not together then.
+/// What viewers have acknowledged at two earlier times: what has arrived for some of them of late, who were not
+/// together then.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     earlier: Snapshot,

@@ -1,7 +1,8 @@
 //! Response pacing of a server of files: which responses are media, and whose they are.
 //!
 //! A response is media if the server has served an MPD that names its file, or if the player reports that it is (CMCD).
-//! Requests with the same session (`sid` of CMCD) are of one viewer, and without one, those from the same address for the same MPD.
+//! Requests with the same session (`sid` of CMCD) are of one viewer, and without one, those from the same address for
+//! the same MPD.
 
 use super::presentations::{Found, Presentation, Presentations, UnknownMedia};
 use super::{MOST_VIEWERS, Pacer, Progress, ResponsePacing};
@@ -82,7 +83,8 @@ impl FilePacer {
         self.presentations.has(path, version)
     }
 
-    /// The server has served this version of the MPD at this path, which is that of a presentation, or of none that can be known.
+    /// The server has served this version of the MPD at this path, which is that of a presentation, or of none that can
+    /// be known.
     pub fn learn(&mut self, path: &str, version: &str, read: Result<Presentation, UnknownMedia>) {
         self.presentations.add(path, version, read.ok());
     }
@@ -92,8 +94,8 @@ impl FilePacer {
         self.open_at(Some(client))
     }
 
-    /// A viewer of this video, whom the host knows, has connected. `viewer` is the number of one who had a connection before.
-    /// Returns the numbers of the connection and of the viewer.
+    /// A viewer of this video, whom the host knows, has connected. `viewer` is the number of one who had a connection
+    /// before. Returns the numbers of the connection and of the viewer.
     pub fn open_of_viewer(
         &mut self,
         now: Instant,
@@ -125,7 +127,8 @@ impl FilePacer {
         self.changes |= self.pacer.note_delays(now, connection, delays);
     }
 
-    /// A client has acknowledged so many bytes of its connection's stream, and these responses have begun since the last call.
+    /// A client has acknowledged so many bytes of its connection's stream, and these responses have begun since the
+    /// last call.
     pub fn advance(&mut self, now: Instant, connection: usize, acked: u64, begun: impl Iterator<Item = FileResponse>) {
         self.progress(now, connection, Progress { acked, written: u64::MAX, over: false }, std::iter::empty());
         begun.for_each(|response| self.respond(now, connection, response));
@@ -198,8 +201,8 @@ impl FilePacer {
         self.pacer.pace(connection).filter(|_| self.pacer.sends_media(connection))
     }
 
-    /// When the buffer of the connection's viewer will be empty; see [`Pacer::buffered_until`]. For what is no media no viewer waits that has a
-    /// buffer.
+    /// When the buffer of the connection's viewer will be empty; see [`Pacer::buffered_until`]. For what is no media no
+    /// viewer waits that has a buffer.
     pub fn buffered_until(&self, connection: usize) -> Option<Instant> {
         self.pacer.buffered_until(connection).filter(|_| self.pacer.sends_media(connection))
     }

@@ -1,7 +1,8 @@
-//! Levels: each viewer of a shared bottleneck gets a level of the ladder, and responses at the pace at which a player keeps it.
+//! Levels: each viewer of a shared bottleneck gets a level of the ladder, and responses at the pace at which a player
+//! keeps it.
 //!
-//! A player measures how fast a response arrives, and takes the highest bitrate below nine tenths of that. So a server chooses a viewer's
-//! level by the pace: above what the level needs, and below what the next one needs.
+//! A player measures how fast a response arrives, and takes the highest bitrate below nine tenths of that. So a server
+//! chooses a viewer's level by the pace: above what the level needs, and below what the next one needs.
 //!
 //! ```text
 //! lower_i  = bitrate(level_i) / 0.9       upper_i = bitrate(level_i + 1) / 0.9
@@ -10,22 +11,27 @@
 //! pace_i   = claim_i * min(1, 1.1 * C / sum of the claims of viewers with a response under way)
 //! ```
 //!
-//! C is what arrives per second while the claims are above it: a sample is the mean of four such seconds; a higher one counts at once, a
-//! lower one by a tenth. It is not configured. That of a group that got other members is at least what has arrived for all of them in the
-//! last four to eight seconds: from the C of its first members, paces that are a tenth above it would take minutes to grow.
+//! C is what arrives per second while the claims are above it: a sample is the mean of four such seconds; a higher one
+//! counts at once, a lower one by a tenth. It is not configured. That of a group that got other members is at least
+//! what has arrived for all of them in the last four to eight seconds: from the C of its first members, paces that are
+//! a tenth above it would take minutes to grow.
 //!
-//! The server knows the sizes of the media segments that come next. So it predicts the mean buffer of all viewers for `horizon_s`, if C and
-//! all levels stay as they are:
-//! - a viewer's level rises if the buffer stays above `high` times the full one with it, or if C carries `1 / room` of the need;
+//! The server knows the sizes of the media segments that come next. So it predicts the mean buffer of all viewers for
+//! `horizon_s`, if C and all levels stay as they are:
+//! - a viewer's level rises if the buffer stays above `high` times the full one with it, or if C carries `1 / room` of
+//!   the need;
 //! - a level falls if the buffer gets below `low` times the full one without that, and C does not carry that;
-//! - two viewers change levels every `turn_s` if their mean bitrates, which forget within `memory_s`, differ by more than a twentieth.
+//! - two viewers change levels every `turn_s` if their mean bitrates, which forget within `memory_s`, differ by more
+//!   than a twentieth.
 //!
-//! The lowest level rises first, and the highest falls first; among equals the mean bitrates decide. One level changes at a time, and the next
-//! one after `settle_s`; among more than eight viewers both `settle_s` and `turn_s` are shorter in proportion, since each viewer is a smaller
-//! part of the whole. Who comes or leaves, or a C that is another by a fifth, has all levels allotted again: as equal as C allows. Nothing
-//! is paced for a viewer who is alone, whose buffer is below `start_s`, or whose MPD the server does not know.
+//! The lowest level rises first, and the highest falls first; among equals the mean bitrates decide. One level changes
+//! at a time, and the next one after `settle_s`; among more than eight viewers both `settle_s` and `turn_s` are shorter
+//! in proportion, since each viewer is a smaller part of the whole. Who comes or leaves, or a C that is another by a
+//! fifth, has all levels allotted again: as equal as C allows. Nothing is paced for a viewer who is alone, whose buffer
+//! is below `start_s`, or whose MPD the server does not know.
 //!
-//! All of this holds within a group of viewers who share a bottleneck ([`Viewer::group`]); each group has a C of its own.
+//! All of this holds within a group of viewers who share a bottleneck ([`Viewer::group`]); each group has a C of its
+//! own.
 //!
 //! Ours.
 
@@ -88,7 +94,8 @@ const PROBE: f64 = 1.1;
 const UNLIKE: f64 = 1.05;
 /// Levels are allotted again if the capacity is another by this factor.
 const OTHER: f64 = 1.2;
-/// One level changes at a time, in groups of up to so many viewers; in larger ones levels change more often in proportion.
+/// One level changes at a time, in groups of up to so many viewers; in larger ones levels change more often in
+/// proportion.
 const FEW: f64 = 8.0;
 /// The step of the forecast.
 const STEP: Duration = Duration::from_secs(2);
@@ -394,7 +401,8 @@ impl Levels {
         }
     }
 
-    /// The throughput at which a player keeps its level or gets to it. What others took from the last responses is made up for.
+    /// The throughput at which a player keeps its level or gets to it. What others took from the last responses is made
+    /// up for.
     fn claim(&self, member: &Member, viewer: &Viewer, buffer_s: f64) -> f64 {
         let lower = viewer.bitrate(member.level) / SAFETY;
         let top = member.level + 1 >= viewer.representations();
@@ -415,7 +423,8 @@ mod tests {
     use anabranch_registry::options::{Options, Value};
     use std::sync::Arc;
 
-    /// Bytes of a response and milliseconds that it takes. All viewers of a test begin at once, so four of them get 9.6 Mb/s.
+    /// Bytes of a response and milliseconds that it takes. All viewers of a test begin at once, so four of them get 9.6
+    /// Mb/s.
     const USUAL: (u64, u64) = (300_000, 1_000);
 
     fn viewers(count: usize) -> Vec<Viewer> {
@@ -424,7 +433,8 @@ mod tests {
         (0..count).map(|_| Viewer::new(Some(video.clone()))).collect()
     }
 
-    /// All viewers ask for media segment `index`, each for the highest level within nine tenths of its pace, and have it some time after.
+    /// All viewers ask for media segment `index`, each for the highest level within nine tenths of its pace, and have
+    /// it some time after.
     fn round(levels: &mut dyn ResponsePacing, viewers: &mut [Viewer], index: u32, from_ms: u64, response: (u64, u64)) {
         let (bytes, took_ms) = response;
         for at in 0..viewers.len() {

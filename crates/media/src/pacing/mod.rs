@@ -1,8 +1,8 @@
 //! Pacing of responses: how fast a server sends what its viewers ask for.
 //!
-//! A player chooses the bitrate by the throughput that it measures and by its buffer. A server that sends slower than the network could
-//! carry changes the first and knows much of the second: it serves the MPD, and sees when each media segment is asked for. A policy sees
-//! all viewers of a server, and sets a cap of the rate for each ([`Viewer::pace`]).
+//! A player chooses the bitrate by the throughput that it measures and by its buffer. A server that sends slower than
+//! the network could carry changes the first and knows much of the second: it serves the MPD, and sees when each media
+//! segment is asked for. A policy sees all viewers of a server, and sets a cap of the rate for each ([`Viewer::pace`]).
 //!
 //! To add one: a file in this folder with an [`Entry`], and a line in [`REGISTRY`].
 
@@ -29,8 +29,8 @@ use std::fmt;
 /// How responses are paced where nothing is said.
 pub const DEFAULT: &str = "off";
 
-/// The most viewers at a time who are paced. A policy looks at all of them for each response, and compares each two of them where it asks for
-/// groups. Further viewers are sent everything as without pacing.
+/// The most viewers at a time who are paced. A policy looks at all of them for each response, and compares each two of
+/// them where it asks for groups. Further viewers are sent everything as without pacing.
 pub const MOST_VIEWERS: usize = 256;
 
 /// Every policy, in the order in which lists show them.

@@ -1,7 +1,8 @@
 //! A policy at work in a server: it sees the viewers and their responses, and the server's connections get the caps.
 //!
-//! The host reports a connection's progress whenever it changes, with the responses that it has begun since. It is the same for a simulated
-//! server and a real one. A viewer may have several connections, and a connection need not belong to a viewer.
+//! The host reports a connection's progress whenever it changes, with the responses that it has begun since. It is the
+//! same for a simulated server and a real one. A viewer may have several connections, and a connection need not belong
+//! to a viewer.
 
 use super::sharing::Sharing;
 use super::{Moment, ResponsePacing, Viewer};
@@ -14,7 +15,8 @@ use std::sync::Arc;
 /// A viewer who has not asked for this long after what is buffered was played has paused, or is gone.
 const GONE_AFTER: Duration = Duration::from_secs(10);
 
-/// The viewers and connections of a server, and the policy that paces its responses. Viewers and connections are numbers.
+/// The viewers and connections of a server, and the policy that paces its responses. Viewers and connections are
+/// numbers.
 #[derive(Debug)]
 pub struct Pacer {
     policy: Box<dyn ResponsePacing>,
@@ -58,9 +60,11 @@ struct Connection {
 /// Progress of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes of its stream that the viewer has acknowledged; fewer than before on a connection in the place of another one.
+    /// Bytes of its stream that the viewer has acknowledged; fewer than before on a connection in the place of another
+    /// one.
     pub acked: u64,
-    /// One past the last byte of the last response, if that is known to be shorter than it was announced; [`u64::MAX`] if not.
+    /// One past the last byte of the last response, if that is known to be shorter than it was announced; [`u64::MAX`]
+    /// if not.
     pub written: u64,
     /// The session is over.
     pub over: bool,
@@ -79,7 +83,8 @@ impl Pacer {
         }
     }
 
-    /// A viewer of this video, if the server knows one. Numbers of viewers who have left, and have no connection, are used again.
+    /// A viewer of this video, if the server knows one. Numbers of viewers who have left, and have no connection, are
+    /// used again.
     pub fn add_viewer(&mut self, video: Option<Arc<DashVideo>>) -> usize {
         if let Some(at) = self.presences.iter().position(|presence| !presence.is_known()) {
             self.viewers[at] = self.viewers[at].successor(video);
@@ -93,8 +98,9 @@ impl Pacer {
         self.viewers.len() - 1
     }
 
-    /// How long packets of a connection's subflows wait in queues: of each with data in flight, its round trip less its least one. Looked
-    /// at only as often as delays are compared, so a host may pass them whenever it has them. Returns whether caps may have changed.
+    /// How long packets of a connection's subflows wait in queues: of each with data in flight, its round trip less its
+    /// least one. Looked at only as often as delays are compared, so a host may pass them whenever it has them. Returns
+    /// whether caps may have changed.
     pub fn note_delays(
         &mut self,
         now: Instant,
@@ -140,7 +146,8 @@ impl Pacer {
         self.connections[connection].viewer = Some(viewer);
     }
 
-    /// A connection has progressed, and these responses have begun on it since the last call. Returns whether caps may have changed.
+    /// A connection has progressed, and these responses have begun on it since the last call. Returns whether caps may
+    /// have changed.
     pub fn progress(
         &mut self,
         now: Instant,
@@ -206,7 +213,8 @@ impl Pacer {
         true
     }
 
-    /// The connection is closed, and with the last one of a viewer, the viewer has left. Returns whether caps may have changed.
+    /// The connection is closed, and with the last one of a viewer, the viewer has left. Returns whether caps may have
+    /// changed.
     pub fn close(&mut self, now: Instant, connection: usize) -> bool {
         let left = self.detach(now, connection);
         self.connections[connection] = Connection::default();
@@ -214,8 +222,8 @@ impl Pacer {
         left
     }
 
-    /// Viewers who have not asked for anything for longer than they have media have left, until they ask again. Returns whether caps may
-    /// have changed.
+    /// Viewers who have not asked for anything for longer than they have media have left, until they ask again. Returns
+    /// whether caps may have changed.
     pub fn expire(&mut self, now: Instant) -> bool {
         let is_gone = |at: &usize| {
             let (presence, viewer) = (&self.presences[*at], &self.viewers[*at]);
@@ -227,7 +235,8 @@ impl Pacer {
         !gone.is_empty()
     }
 
-    /// The cap of a connection's rate: that of its viewer, in equal parts for all of the viewer's connections that send media.
+    /// The cap of a connection's rate: that of its viewer, in equal parts for all of the viewer's connections that send
+    /// media.
     pub fn pace(&self, connection: usize) -> Option<Bandwidth> {
         let viewer = self.connections[connection].viewer?;
         let pace = self.viewers[viewer].pace?;
@@ -235,8 +244,8 @@ impl Pacer {
         Some(Bandwidth::from_bps(pace.as_bps() / sending.max(1)))
     }
 
-    /// When the buffer of the connection's viewer will be empty, by an estimate. A player that is paused, or has waited before it began, has
-    /// more.
+    /// When the buffer of the connection's viewer will be empty, by an estimate. A player that is paused, or has waited
+    /// before it began, has more.
     pub fn buffered_until(&self, connection: usize) -> Option<Instant> {
         self.viewers[self.connections[connection].viewer?].buffered_until()
     }

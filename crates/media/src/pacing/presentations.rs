@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 /// MPDs that are kept; beyond, the one that was asked for longest ago is forgotten.
 const MOST_PRESENTATIONS: usize = 256;
-/// Files of a presentation whose sizes are asked for; beyond, sizes are nominal. A film of three hours in twenty representations has
-/// half as many.
+/// Files of a presentation whose sizes are asked for; beyond, sizes are nominal. A film of three hours in twenty
+/// representations has half as many.
 const MOST_FILES: usize = 200_000;
 
 /// A presentation: its video, and its files.

@@ -4,9 +4,9 @@
 //! pace = top * (empty + (full - empty) * min(1, buffer / target))
 //! ```
 //!
-//! Source: Spang et al., SIGCOMM 2023, sections 4 and 5, from memory: 3 times the highest bitrate with an empty buffer and 1.5 times with
-//! a full one; nothing is paced before the video plays, which here is until `start_s` are buffered. The paper's players choose the
-//! bitrate and the pace together; here the player knows nothing of it.
+//! Source: Spang et al., SIGCOMM 2023, sections 4 and 5, from memory: 3 times the highest bitrate with an empty buffer
+//! and 1.5 times with a full one; nothing is paced before the video plays, which here is until `start_s` are buffered.
+//! The paper's players choose the bitrate and the pace together; here the player knows nothing of it.
 
 use super::{Entry, Moment, ResponsePacing, Viewer};
 use anabranch_units::{Bandwidth, Instant};

@@ -1,20 +1,23 @@
 //! Which viewers share a bottleneck, by the queues that their packets meet.
 //!
-//! Packets of subflows that share a bottleneck wait in the same queue, so that their delays rise and fall together; those of others do not.
-//! Delays are compared ten times a second, for each subflow of a viewer with each of another one:
+//! Packets of subflows that share a bottleneck wait in the same queue, so that their delays rise and fall together;
+//! those of others do not. Delays are compared ten times a second, for each subflow of a viewer with each of another
+//! one:
 //!
 //! ```text
 //! q   = smoothed round trip - least round trip          of subflows with data in flight
 //! r   = correlation of q_i and q_j, of which old samples are forgotten within `MEMORY` samples
 //! ```
 //!
-//! Two viewers share a bottleneck from r >= `SHARED` of any two of their subflows on, until all are below `APART`. Who shares
-//! one with a member of a group belongs to it: viewers with two paths have two bottlenecks. Who shares none with another one is alone.
+//! Two viewers share a bottleneck from r >= `SHARED` of any two of their subflows on, until all are below `APART`. Who
+//! shares one with a member of a group belongs to it: viewers with two paths have two bottlenecks. Who shares none with
+//! another one is alone.
 //!
-//! Work and memory grow with the square of the number of viewers (25 MB for [`MOST_VIEWERS`]); who comes later is alone.
+//! Work and memory grow with the square of the number of viewers (25 MB for [`MOST_VIEWERS`]); who comes later is
+//! alone.
 //!
-//! RFC 8382 groups flows by similar statistics of one-way delays (skewness, variation, losses), since its senders do not see each other's
-//! delays; a server sees those of all its connections, and at the same time.
+//! RFC 8382 groups flows by similar statistics of one-way delays (skewness, variation, losses), since its senders do
+//! not see each other's delays; a server sees those of all its connections, and at the same time.
 
 use super::MOST_VIEWERS;
 use anabranch_units::{Duration, Instant, SubflowId};
@@ -27,11 +30,13 @@ const FRESH: Duration = Duration::from_millis(200);
 const MEMORY: f64 = 1_200.0;
 /// Fewer samples say nothing: ten seconds of common activity.
 const LEAST: f64 = 100.0;
-/// The correlation from which on two subflows share a bottleneck, and the one below which they do not. Simulated ones that did had 0.55 to
-/// 0.95, and others at most 0.38 (`viewers/four`, `viewers/unlike`, and two links apart; docs/validation/viewers.md).
+/// The correlation from which on two subflows share a bottleneck, and the one below which they do not. Simulated ones
+/// that did had 0.55 to 0.95, and others at most 0.38 (`viewers/four`, `viewers/unlike`, and two links apart;
+/// docs/validation/viewers.md).
 const SHARED: f64 = 0.5;
 const APART: f64 = 0.4;
-/// So many subflows of a viewer are looked at. Numbers of subflows are never used again, so later ones take the places of earlier ones.
+/// So many subflows of a viewer are looked at. Numbers of subflows are never used again, so later ones take the places
+/// of earlier ones.
 const MOST_SUBFLOWS: usize = 4;
 
 /// The queueing delays of all viewers' subflows, and what they have in common.
@@ -157,7 +162,8 @@ fn place(a: usize, b: usize) -> usize {
 }
 
 impl Pair {
-    /// Adds a sample of each two subflows; returns whether the viewers share a bottleneck now and did not, or the reverse.
+    /// Adds a sample of each two subflows; returns whether the viewers share a bottleneck now and did not, or the
+    /// reverse.
     fn compare(&mut self, now: Instant, a: &[Option<Noted>], b: &[Option<Noted>]) -> bool {
         let fresh = |noted: &Option<Noted>| noted.filter(|noted| now.since(noted.at) < FRESH);
         let mut sampled = false;

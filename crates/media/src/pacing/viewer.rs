@@ -22,7 +22,8 @@ pub struct Response {
 }
 
 impl Response {
-    /// The throughput that the viewer measured, bit/s, once the response was acknowledged to its end: from the first bytes to the last.
+    /// The throughput that the viewer measured, bit/s, once the response was acknowledged to its end: from the first
+    /// bytes to the last.
     pub fn throughput(&self, finished_at: Instant) -> f64 {
         let began_at = self.began_at.unwrap_or(self.requested_at);
         self.bytes as f64 * 8.0 / finished_at.since(began_at).as_secs_f64().max(SHORTEST_S)
@@ -42,8 +43,8 @@ pub struct Viewer {
     pub delivered: u64,
     /// The viewers who share a bottleneck with this one, or with one who does, have the same number here.
     pub group: usize,
-    /// The responses that are being sent, in the order of their requests, each with its connection; with none if another one has taken its
-    /// place, until the viewer asks again.
+    /// The responses that are being sent, in the order of their requests, each with its connection; with none if
+    /// another one has taken its place, until the viewer asks again.
     under_way: Vec<(Option<usize>, Response)>,
     /// Bits per second of all media segments that were asked for, times their playing time, and the playing time.
     asked: (f64, f64),
@@ -129,7 +130,8 @@ impl Viewer {
         !self.under_way.is_empty()
     }
 
-    /// A request for a media segment arrived on a connection. Who asks for one again has given up the response that was under way.
+    /// A request for a media segment arrived on a connection. Who asks for one again has given up the response that was
+    /// under way.
     pub fn requested(&mut self, now: Instant, connection: usize, segment: MediaSegment, bytes: u64) {
         let idle_before = if self.is_served() { Duration::ZERO } else { now.since(self.idle_since) };
         self.under_way.retain(|(on, response)| on.is_some() && response.segment.index != segment.index);
@@ -147,7 +149,8 @@ impl Viewer {
         }
     }
 
-    /// The response being sent on a connection was acknowledged to its end. Returns it, unless the viewer had given it up.
+    /// The response being sent on a connection was acknowledged to its end. Returns it, unless the viewer had given it
+    /// up.
     pub fn completed(&mut self, now: Instant, connection: usize, segment: MediaSegment) -> Option<Response> {
         let is_it = |(on, response): &(Option<usize>, Response)| *on == Some(connection) && response.segment == segment;
         let (_, response) = self.under_way.remove(self.under_way.iter().position(is_it)?);
@@ -187,8 +190,8 @@ impl Viewer {
         self.under_way.clear();
     }
 
-    /// Playing time that the viewer has buffered, by an estimate: what was delivered, less the time since. Players that wait for more
-    /// before they begin have more, and so have those that are paused.
+    /// Playing time that the viewer has buffered, by an estimate: what was delivered, less the time since. Players that
+    /// wait for more before they begin have more, and so have those that are paused.
     pub fn buffer(&self, now: Instant) -> Duration {
         self.buffered.0 - now.since(self.buffered.1)
     }

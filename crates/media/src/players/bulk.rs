@@ -1,5 +1,6 @@
-//! Downloads without a player's decisions: one body as fast as it comes (`bulk`), or the same one at every interval, as a player asks
-//! whose buffer is full (`on-off`). What arrives is read at once, so the receive window never limits the sender.
+//! Downloads without a player's decisions: one body as fast as it comes (`bulk`), or the same one at every interval, as
+//! a player asks whose buffer is full (`on-off`). What arrives is read at once, so the receive window never limits the
+//! sender.
 
 use super::{Content, FileOptions, Player, PlayerSetup, SetupError, receive, refuse_unknown};
 use crate::http::{Exchange, Exchanges, HttpClient};

@@ -46,8 +46,8 @@ pub trait Player {
     /// Whether the session is over: everything was played or fetched.
     fn finished(&self) -> bool;
 
-    /// Whether there is an end that the player comes to: a video has one, an endless download has none, and a run that ends before
-    /// it cuts the session off.
+    /// Whether there is an end that the player comes to: a video has one, an endless download has none, and a run that
+    /// ends before it cuts the session off.
     fn has_end(&self) -> bool {
         true
     }
@@ -102,8 +102,8 @@ pub struct PlayerOptions {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct OwnRule {
-    /// DASH players: a bitrate rule of yours in place of the player's, as `module:Class`, or a table with `name` and the
-    /// options of the class. The rest of the player stays as it is.
+    /// DASH players: a bitrate rule of yours in place of the player's, as `module:Class`, or a table with `name` and
+    /// the options of the class. The rest of the player stays as it is.
     #[schemars(schema_with = "rule_schema")]
     pub rule: Option<RuleChoice>,
 }

@@ -1,5 +1,5 @@
-//! A player over a network of constant rates, without latency: the network model of Sabre and of Pensieve's environment.
-//! All times are seconds.
+//! A player over a network of constant rates, without latency: the network model of Sabre and of Pensieve's
+//! environment. All times are seconds.
 
 use anabranch_media::abr::{AbrRule, BufferState, Download, Event, Ladder, Mark, Pictures, Playback, Progress, View};
 use anabranch_units::{Duration, Instant};

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 pub struct Bernoulli {
     /// The probability that a packet is lost.
     pub share: Probability,
-    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the transmission, as on a
-    /// radio link, so that a lost packet has used the link).
+    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the
+    /// transmission, as on a radio link, so that a lost packet has used the link).
     #[serde(default)]
     pub at: LossAt,
 }

@@ -14,8 +14,8 @@ pub struct EveryNth {
     #[serde(deserialize_with = "text::whole::<1, 4294967295, _, _>")]
     #[schemars(range(min = 1, max = 4_294_967_295u64))]
     pub n: u32,
-    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the transmission, as on a
-    /// radio link, so that a lost packet has used the link).
+    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the
+    /// transmission, as on a radio link, so that a lost packet has used the link).
     #[serde(default)]
     pub at: LossAt,
 }

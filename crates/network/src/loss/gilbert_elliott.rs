@@ -32,8 +32,8 @@ pub struct GilbertElliott {
     /// The probability of loss in the bad state.
     #[serde(default = "Probability::one")]
     pub loss_in_bad: Probability,
-    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the transmission, as on a
-    /// radio link, so that a lost packet has used the link).
+    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the
+    /// transmission, as on a radio link, so that a lost packet has used the link).
     #[serde(default)]
     pub at: LossAt,
 }
@@ -43,7 +43,8 @@ impl LossParameters for GilbertElliott {
         "Loses packets in bursts: a good and a bad state alternate, each with its own loss probability.";
     const SOURCE: &'static str = "Gilbert 1960, Elliott 1963; Hasslinger, Hohlfeld, MMB 2008";
 
-    /// The simple Gilbert model (no loss in the good state, nothing passes in the bad one) with this long-run loss rate.
+    /// The simple Gilbert model (no loss in the good state, nothing passes in the bad one) with this long-run loss
+    /// rate.
     fn with_rate(rate: Probability) -> Self {
         let r = 1.0 / DEFAULT_BURST;
         let share = rate.as_f64();

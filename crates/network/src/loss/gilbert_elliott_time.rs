@@ -21,8 +21,8 @@ use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The mean length of a bad state of a model that is made from a loss rate alone: about that of a fade at walking speed, where
-/// half a wave of 2.4 GHz, 6 cm, passes in 40 ms at 1.5 m/s, half of it in a fade.
+/// The mean length of a bad state of a model that is made from a loss rate alone: about that of a fade at walking
+/// speed, where half a wave of 2.4 GHz, 6 cm, passes in 40 ms at 1.5 m/s, half of it in a fade.
 const DEFAULT_BAD: Duration = Duration::from_millis(20);
 
 /// Losses in bursts of time.
@@ -38,8 +38,8 @@ pub struct GilbertElliottTime {
     /// The probability of loss in the bad state.
     #[serde(default = "Probability::one")]
     pub loss_in_bad: Probability,
-    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the transmission, as on a
-    /// radio link, so that a lost packet has used the link).
+    /// Where packets are lost: at the `entry` (before the queue, as with netem) or at the `exit` (after the
+    /// transmission, as on a radio link, so that a lost packet has used the link).
     #[serde(default)]
     pub at: LossAt,
 }

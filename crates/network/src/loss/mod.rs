@@ -1,7 +1,7 @@
 //! Loss models: which packets are lost.
 //!
-//! A model is a file, with its parameters as [`LossParameters`], and a line in [`Loss`]. A scenario's table of these parameters,
-//! its documentation and the registry follow from them.
+//! A model is a file, with its parameters as [`LossParameters`], and a line in [`Loss`]. A scenario's table of these
+//! parameters, its documentation and the registry follow from them.
 //!
 //! Whether the k-th packet of a model is lost depends on the stream's seed and name, the model's parameters and k only;
 //! never on size, and on time only where the model uses it. So the simulator and the emulator lose the same packets.
@@ -117,7 +117,8 @@ macro_rules! loss_models {
             }
         }
 
-        /// Every loss model that can be chosen by name. A constructor makes one that loses a share of packets in the long run.
+        /// Every loss model that can be chosen by name. A constructor makes one that loses a share of packets in the
+        /// long run.
         pub static $registry: Registry<fn(Probability) -> $type> = Registry::new(&[$(
             Entry {
                 name: $kind,

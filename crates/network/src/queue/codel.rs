@@ -1,8 +1,9 @@
 //! CoDel: keeps the waiting time of packets near a target by dropping from the head.
 //!
 //! When every packet of the last `interval` has waited longer than `target`, it drops one; and as long as that goes on,
-//! the n-th further drop follows the one before it after `interval / sqrt(n)`, so that the senders' rate falls linearly.
-//! RFC 8289; the pseudocode of its section 5 decides here packet by packet instead of in a loop over the queue.
+//! the n-th further drop follows the one before it after `interval / sqrt(n)`, so that the senders' rate falls
+//! linearly. RFC 8289; the pseudocode of its section 5 decides here packet by packet instead of in a loop over the
+//! queue.
 //! Nothing is dropped while at most one full packet waits. Arrivals beyond the limit are dropped at the tail.
 
 use super::{Backlog, Departure, Queue, QueueLimit, QueueParameters, QueuedPacket};

@@ -1,8 +1,8 @@
 //! Queues: which packets may wait, and which are sent or dropped.
 //!
-//! All are first in, first out, so the link keeps the packets itself and a queue only decides: whether an arriving packet
-//! may wait, and whether the packet at the head is sent or dropped when the server is free. A queue that reorders flows
-//! (such as fair queueing) does not fit this trait.
+//! All are first in, first out, so the link keeps the packets itself and a queue only decides: whether an arriving
+//! packet may wait, and whether the packet at the head is sent or dropped when the server is free. A queue that
+//! reorders flows (such as fair queueing) does not fit this trait.
 //!
 //! Waiting packets are those behind the one in service. The packet in service is not counted, like the one that a
 //! network card is sending below a Linux queueing discipline. Sizes are those of the network layer, without the link's

@@ -36,8 +36,8 @@ pub struct RedConfig {
     pub limit: QueueLimit,
     /// Nothing is dropped while the average queue is below this: a third of `max` where absent. In the limit's unit.
     pub min: Option<QueueLimit>,
-    /// The average queue at which packets are dropped with `max_probability`: half of the limit where absent. In the limit's
-    /// unit.
+    /// The average queue at which packets are dropped with `max_probability`: half of the limit where absent. In the
+    /// limit's unit.
     pub max: Option<QueueLimit>,
     /// The probability of a drop at `max` (p_b).
     #[serde(default = "max_probability")]
@@ -73,8 +73,8 @@ fn mean_packet() -> u32 {
 }
 
 impl RedConfig {
-    /// Both thresholds, in the limit's unit. Where they are absent, `max` is half of the limit, so that twice `max` fits, and
-    /// three times `min` (Floyd, RED parameters, 1997).
+    /// Both thresholds, in the limit's unit. Where they are absent, `max` is half of the limit, so that twice `max`
+    /// fits, and three times `min` (Floyd, RED parameters, 1997).
     fn thresholds(&self) -> Thresholds {
         let usual_max = (self.limit.value() / 2).max(2);
         let usual_min = (usual_max / 3).max(1);

@@ -122,7 +122,8 @@ impl Kind {
         }
     }
 
-    /// Begins this work; when it is done. Not inlined, because most links have a constant rate, which needs a fraction of the code.
+    /// Begins this work; when it is done. Not inlined, because most links have a constant rate, which needs a fraction
+    /// of the code.
     #[inline(never)]
     fn serve(&mut self, now: Instant, work: Work) -> Instant {
         match self {
@@ -188,7 +189,8 @@ impl Server {
         }
     }
 
-    /// Bits that the rate allows between two times, sent or not. A token bucket counts with the rate at which tokens gather.
+    /// Bits that the rate allows between two times, sent or not. A token bucket counts with the rate at which tokens
+    /// gather.
     pub(crate) fn capacity_bits(&self, from: Instant, to: Instant) -> f64 {
         let time = to.since(from);
         let at_rate = |rate| match rate {

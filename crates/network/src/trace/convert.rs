@@ -123,8 +123,8 @@ fn write_opportunities(trace: &Opportunities) -> String {
     text
 }
 
-/// A sample per step. A table's last sample holds as long as the one before, so the last step is written as two halves unless
-/// that is so; then an odd number of nanoseconds becomes one more.
+/// A sample per step. A table's last sample holds as long as the one before, so the last step is written as two halves
+/// unless that is so; then an odd number of nanoseconds becomes one more.
 fn write_columns(steps: &Steps<Bandwidth>) -> String {
     let mut steps: Vec<(Duration, Bandwidth)> = steps.iter().collect();
     let lengths: Vec<Duration> = steps.iter().rev().take(2).map(|(length, _)| *length).collect();

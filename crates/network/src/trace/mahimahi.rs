@@ -50,9 +50,9 @@ impl Opportunities {
         }
     }
 
-    /// Reads a trace: one whole number of milliseconds per line, never less than the line before. What mahimahi-link refuses
-    /// (`LinkQueue` in src/frontend/link_queue.cc, `myatoi` in src/util/util.cc) is refused: empty lines, comments, fractions, blanks
-    /// behind the number.
+    /// Reads a trace: one whole number of milliseconds per line, never less than the line before. What mahimahi-link
+    /// refuses (`LinkQueue` in src/frontend/link_queue.cc, `myatoi` in src/util/util.cc) is refused: empty lines,
+    /// comments, fractions, blanks behind the number.
     ///
     /// Errors give the line.
     pub fn parse(text: &str) -> Result<Self, TraceError> {

@@ -1,8 +1,8 @@
 //! Recorded networks: values that change over time, and their file formats.
 //!
-//! Three formats: Mahimahi's delivery opportunities ([`Opportunities::parse`]), tables of time and rate (`table`), and JSON
-//! lists of periods with rate and latency ([`RateAndLatency::parse_json`]). [`Reading::of`] reads a file of any of them,
-//! recognises the format, and says what it understood. Errors give the line, the column and the expected content.
+//! Three formats: Mahimahi's delivery opportunities ([`Opportunities::parse`]), tables of time and rate (`table`), and
+//! JSON lists of periods with rate and latency ([`RateAndLatency::parse_json`]). [`Reading::of`] reads a file of any of
+//! them, recognises the format, and says what it understood. Errors give the line, the column and the expected content.
 //!
 //! Without a recording, [`SyntheticConfig`] generates a rate with the statistics of recorded ones, and [`Summary`]
 //! computes these statistics.

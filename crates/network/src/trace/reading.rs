@@ -13,8 +13,8 @@ use anabranch_units::text::{write_rate, write_time};
 pub struct TraceHints {
     /// Format; recognised where absent.
     pub kind: Option<TraceKind>,
-    /// The format that the file's name suggests ([`TraceKind::of_name`]). It decides where the content suits two formats: a
-    /// number per line is Mahimahi's or a table of one column.
+    /// The format that the file's name suggests ([`TraceKind::of_name`]). It decides where the content suits two
+    /// formats: a number per line is Mahimahi's or a table of one column.
     pub suggested: Option<TraceKind>,
     /// What is known about a table.
     pub table: TableHints,
@@ -81,8 +81,8 @@ impl Reading {
     }
 }
 
-/// The format that a text has by its first line: JSON begins with a bracket. A number alone is an opportunity of Mahimahi's
-/// if the name does not say otherwise, nothing is said of a table, and it is a whole one.
+/// The format that a text has by its first line: JSON begins with a bracket. A number alone is an opportunity of
+/// Mahimahi's if the name does not say otherwise, nothing is said of a table, and it is a whole one.
 fn looks_like(text: &str, hints: &TraceHints) -> TraceKind {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let Some(first) = lines.next() else { return hints.suggested.unwrap_or(TraceKind::Columns) };

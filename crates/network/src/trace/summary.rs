@@ -9,8 +9,8 @@
 //! outage                   = consecutive samples below 5 % of m
 //! ```
 //!
-//! The autocorrelation is the usual, biased estimate (Box, Jenkins, Reinsel, Time Series Analysis, 2.1.5). A share of the mean,
-//! rather than a rate, defines an outage, so that scaling a trace does not change its statistics.
+//! The autocorrelation is the usual, biased estimate (Box, Jenkins, Reinsel, Time Series Analysis, 2.1.5). A share of
+//! the mean, rather than a rate, defines an outage, so that scaling a trace does not change its statistics.
 
 use super::steps::check_entries;
 use super::{OPPORTUNITY_BYTES, Opportunities, RecordedNetwork, RecordedRate, Steps, TraceError};

@@ -1,10 +1,11 @@
 //! Reductions of a window whose effects last.
 //!
-//! Each cut lowers the window from where it was. Until the window is there again, what it lacks belongs to the cut with the lowest
-//! such window that it has yet to reach: without that cut it would be larger already. A cut is over
+//! Each cut lowers the window from where it was. Until the window is there again, what it lacks belongs to the cut with
+//! the lowest such window that it has yet to reach: without that cut it would be larger already. A cut is over
 //!
 //! - when the window is as large as before, or as large as the link needs, and has kept the link busy for a round trip;
-//! - when NewReno, which adds a packet each round trip, would be there again: what a more timid control takes longer is its own.
+//! - when NewReno, which adds a packet each round trip, would be there again: what a more timid control takes longer is
+//!   its own.
 
 use super::Cause;
 use anabranch_units::{Duration, Instant};
@@ -12,9 +13,9 @@ use anabranch_units::{Duration, Instant};
 /// A window within so much of where it was is there again: windows are whole packets, and controls settle just below.
 const REACHED: f64 = 0.95;
 
-/// How many packets a control adds each round trip at least, so that the time is that of the loss. NewReno adds one (RFC 5681), and
-/// CUBIC at least as much on average (RFC 9438, 4.3); a fifth less, because round trips are longer than their smoothed value while a
-/// queue grows.
+/// How many packets a control adds each round trip at least, so that the time is that of the loss. NewReno adds one
+/// (RFC 5681), and CUBIC at least as much on average (RFC 9438, 4.3); a fifth less, because round trips are longer than
+/// their smoothed value while a queue grows.
 const PACKETS_PER_ROUND_TRIP: f64 = 0.8;
 
 /// A reduction of the window.

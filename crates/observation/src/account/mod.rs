@@ -1,10 +1,10 @@
-//! An account of link time: while a response is due, each moment of each path's link goes to what it carried, or to one cause why it
-//! carried nothing useful.
+//! An account of link time: while a response is due, each moment of each path's link goes to what it carried, or to one
+//! cause why it carried nothing useful.
 //!
-//! The account of a session is a list of spans in the order of time. A host [settles](Account::settle) it before anything changes
-//! that a cause depends on; between two such moments the state of the sender is the same. The packets
-//! that leave a link's server show what it is busy with, so nothing is computed as a remainder: a moment whose cause is unknown is
-//! [`Cause::Unexplained`].
+//! The account of a session is a list of spans in the order of time. A host [settles](Account::settle) it before
+//! anything changes that a cause depends on; between two such moments the state of the sender is the same. The packets
+//! that leave a link's server show what it is busy with, so nothing is computed as a remainder: a moment whose cause is
+//! unknown is [`Cause::Unexplained`].
 
 mod cuts;
 mod table;
@@ -240,7 +240,8 @@ pub struct Account {
     unread: bool,
     /// Whether the client's program does not read at all.
     paused: bool,
-    /// Runs of the stream that are on their way or have arrived, by their beginnings; positions count from the first one seen.
+    /// Runs of the stream that are on their way or have arrived, by their beginnings; positions count from the first
+    /// one seen.
     carried: Runs,
     /// Runs that were dropped and not sent again, with the path and the cause.
     missing: Vec<(u64, u64, usize, Cause)>,
@@ -267,8 +268,8 @@ impl Account {
         }
     }
 
-    /// Enters what a path's link did until `now`: the packets that have left it since the last call, in order, and since when it has been
-    /// sending the present one.
+    /// Enters what a path's link did until `now`: the packets that have left it since the last call, in order, and
+    /// since when it has been sending the present one.
     pub fn settle(
         &mut self,
         now: Instant,
@@ -295,7 +296,8 @@ impl Account {
         (account.up, account.busy) = (up, serving_since.is_some());
     }
 
-    /// What limits each path from now on, and what the server's application has written. To be called after [`Account::settle`].
+    /// What limits each path from now on, and what the server's application has written. To be called after
+    /// [`Account::settle`].
     pub fn note_limits(&mut self, limits: &[PathLimit], written: Written) {
         self.written = written;
         for limit in limits {
@@ -309,8 +311,8 @@ impl Account {
         }
     }
 
-    /// Whether bytes wait at the client after the player has read what it wanted, and whether its program does not read at all. To be
-    /// called after [`Account::settle`].
+    /// Whether bytes wait at the client after the player has read what it wanted, and whether its program does not read
+    /// at all. To be called after [`Account::settle`].
     pub fn note_unread(&mut self, unread: bool, paused: bool) {
         (self.unread, self.paused) = (unread, paused);
     }
@@ -419,7 +421,8 @@ impl Account {
         }
     }
 
-    /// Why the link of a path is idle; none if nothing is due any more: all has arrived, and the player is yet to read it.
+    /// Why the link of a path is idle; none if nothing is due any more: all has arrived, and the player is yet to read
+    /// it.
     fn idle_reason(&self, at: usize) -> Option<Reason> {
         let path = &self.paths[at];
         if !path.up {
@@ -460,8 +463,8 @@ impl Account {
         Some(cause.alone())
     }
 
-    /// Everything was sent: losses that are not repaired, or the path with the longest round trip among those with bytes on their way,
-    /// are behind it.
+    /// Everything was sent: losses that are not repaired, or the path with the longest round trip among those with
+    /// bytes on their way, are behind it.
     fn last_bytes(&self, missing_here: Option<Cause>) -> Option<Reason> {
         // While the link of another path is still busy, a loss on it delays nothing.
         let elsewhere = || self.missing.iter().find(|(_, _, path, _)| !self.paths[*path].busy);
@@ -623,7 +626,8 @@ mod tests {
     fn programs_that_stop_are_causes_of_their_own() {
         let mut account = Account::new(at(0), &[PathId(0)]);
         account.see_player(&PlayerEvent::Requested { request: 0 });
-        // The server has the request at 10 ms, and writes at 30 ms what fills the receive window until the client's program reads.
+        // The server has the request at 10 ms, and writes at 30 ms what fills the receive window until the client's
+        // program reads.
         account.settle(at(10), 0, [].into_iter(), None, true);
         account.note_limits(&[limit(Limit::NoData, 10.0, 0)], Written { owes: true, ..Written::NOTHING });
         account.settle(at(30), 0, [].into_iter(), None, true);

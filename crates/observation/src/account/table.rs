@@ -23,7 +23,8 @@ struct Row {
     bits: f64,
 }
 
-/// The table of the sessions' accounts, session by session, oldest first. Paths whose links have no limit of their rate are left out.
+/// The table of the sessions' accounts, session by session, oldest first. Paths whose links have no limit of their rate
+/// are left out.
 pub(crate) fn tabulate(
     scenario: &Scenario,
     seed: u64,
@@ -70,8 +71,8 @@ fn begin(slice: u64) -> Instant {
     Instant::from_nanos(slice * SLICE.as_nanos())
 }
 
-/// What the path's link usually allows in a slice. A rate that varies by itself has a mean. One that is constant but for scheduled
-/// changes has a best: a change that lasts for most of the run would be its mean.
+/// What the path's link usually allows in a slice. A rate that varies by itself has a mean. One that is constant but
+/// for scheduled changes has a best: a change that lasts for most of the run would be its mean.
 fn usual(scenario: &Scenario, path: usize, capacity: &[f64]) -> f64 {
     let varies = |link: usize| !matches!(scenario.links[link].down.rate, None | Some(Rate::Constant(_)));
     if scenario.links_of(&scenario.paths[path]).into_iter().any(varies) {
@@ -80,7 +81,8 @@ fn usual(scenario: &Scenario, path: usize, capacity: &[f64]) -> f64 {
     capacity.iter().copied().fold(0.0, f64::max)
 }
 
-/// Adds the rows of a path. A slice of the link is worth what its rate allows in it; what that lacks of the usual is a row of its own.
+/// Adds the rows of a path. A slice of the link is worth what its rate allows in it; what that lacks of the usual is a
+/// row of its own.
 fn weigh(
     path: &str,
     session: u32,

@@ -3,8 +3,8 @@
 use anabranch_events::{PlayerEvent, TransportEvent};
 use anabranch_units::{Duration, Instant};
 
-/// Folds what the player asked for and when bytes became readable. While no response is under way nothing is sent, so that time
-/// does not count.
+/// Folds what the player asked for and when bytes became readable. While no response is under way nothing is sent, so
+/// that time does not count.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryGaps {
     /// Responses under way.

@@ -59,8 +59,8 @@ impl Downloads {
         }
     }
 
-    /// The downloads in the order of their requests, of a session that began at `start` and whose player read `bytes` in all,
-    /// headers included.
+    /// The downloads in the order of their requests, of a session that began at `start` and whose player read `bytes`
+    /// in all, headers included.
     pub fn reports(&self, start: Instant, bytes: u64) -> Vec<DownloadReport> {
         let seconds = |at: Instant| at.since(start).as_secs_f64();
         // These players have one response under way at most: what was read behind the last complete one is its.

@@ -1,5 +1,5 @@
-//! Events folded into metrics, one fold per kind of metric. Each may be asked for a report at any instant, so that it also serves a run
-//! that is cut off. No fold knows another one, or whose events it gets.
+//! Events folded into metrics, one fold per kind of metric. Each may be asked for a report at any instant, so that it
+//! also serves a run that is cut off. No fold knows another one, or whose events it gets.
 
 mod dash;
 mod delivery_gaps;

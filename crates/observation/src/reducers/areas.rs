@@ -1,9 +1,10 @@
 //! How well the two conditions of the sticky schedulers' paper foretell what happens after a path switch.
 //!
-//! A switch of new data is a case; the condition's left side over (or minus) its right side is its score. Its outcome is, for
-//! underflows, whether the player reports one within a horizon after the switch; for discards, whether the picture that was being
-//! sent is discarded. The area under the curve of hits over false alarms says how likely a switch that was followed by the outcome
-//! has a higher score than one that was not: 1 is a perfect predictor, 0.5 chance.
+//! A switch of new data is a case; the condition's left side over (or minus) its right side is its score. Its outcome
+//! is, for underflows, whether the player reports one within a horizon after the switch; for discards, whether the
+//! picture that was being sent is discarded. The area under the curve of hits over false alarms says how likely a
+//! switch that was followed by the outcome has a higher score than one that was not: 1 is a perfect predictor, 0.5
+//! chance.
 
 use super::{Number, Observed};
 
@@ -36,11 +37,11 @@ pub fn of_switches(observed: &Observed<'_>) -> Vec<Number> {
     ]
 }
 
-/// How likely a case with the outcome has a higher score than one without; ties count half (Mann and Whitney's U). `None` if one
-/// of the kinds is missing.
+/// How likely a case with the outcome has a higher score than one without; ties count half (Mann and Whitney's U).
+/// `None` if one of the kinds is missing.
 ///
-/// A session has a hundred thousand switches, and mostly few of one kind. Only these are sorted; the others find their places among
-/// them.
+/// A session has a hundred thousand switches, and mostly few of one kind. Only these are sorted; the others find their
+/// places among them.
 fn area_under_curve(cases: &[(f64, bool)]) -> Option<f64> {
     let known = || cases.iter().filter(|(score, _)| !score.is_nan());
     let positive = known().filter(|(_, outcome)| *outcome).count();

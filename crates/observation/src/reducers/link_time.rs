@@ -6,8 +6,9 @@ use crate::scalars::scalars_of;
 use crate::table::{Column, EventColumns};
 use std::collections::BTreeMap;
 
-/// The share of what the links could have carried that was new data, and that of each cause. Time in which the player itself read no
-/// more is left out. None of a session that requested nothing, or whose links have no limit of their rate.
+/// The share of what the links could have carried that was new data, and that of each cause. Time in which the player
+/// itself read no more is left out. None of a session that requested nothing, or whose links have no limit of their
+/// rate.
 pub fn shares(observed: &Observed<'_>) -> Vec<Number> {
     let found = observed.account.map(|account| bits(account, &observed.metrics.name)).unwrap_or_default();
     let counted = Cause::ALL.iter().filter(|cause| **cause != Cause::Player).map(|cause| scalars_of(cause).0);

@@ -1,8 +1,8 @@
-//! Reducers: numbers that single studies need and [`metrics.json`](crate::Metrics) does not have, computed from what was
-//! recorded of a run.
+//! Reducers: numbers that single studies need and [`metrics.json`](crate::Metrics) does not have, computed from what
+//! was recorded of a run.
 //!
-//! A reducer has a name, by which a plan asks for it, and gives a few numbers of each session. The column of a number is the
-//! reducer's name, or begins with it and a dot. A reducer is a file here and a line in [`REDUCERS`].
+//! A reducer has a name, by which a plan asks for it, and gives a few numbers of each session. The column of a number
+//! is the reducer's name, or begins with it and a dot. A reducer is a file here and a line in [`REDUCERS`].
 
 mod areas;
 mod buffer;
@@ -29,12 +29,13 @@ pub struct Observed<'a> {
     pub interval_s: f64,
     /// What the scenario had happen.
     pub events: &'a [Mark],
-    /// The account of link time of all sessions; none if the run did not [keep](crate::Keep::account) it, or had no session.
+    /// The account of link time of all sessions; none if the run did not [keep](crate::Keep::account) it, or had no
+    /// session.
     pub account: Option<&'a EventColumns>,
 }
 
-/// A number with the rest of its column's name behind the reducer's; empty where the reducer has one number. `None`: the
-/// session has no such number.
+/// A number with the rest of its column's name behind the reducer's; empty where the reducer has one number. `None`:
+/// the session has no such number.
 pub type Number = (String, Option<f64>);
 
 /// What computes the numbers of a session. Their names depend on the scenario alone.
@@ -100,8 +101,8 @@ pub static REDUCERS: Registry<Reducer> = Registry::new(&[
     },
 ]);
 
-/// The numbers of each session of a run, by column: those of the named reducers, in their order. A session beyond the recorded
-/// ones has none.
+/// The numbers of each session of a run, by column: those of the named reducers, in their order. A session beyond the
+/// recorded ones has none.
 ///
 /// # Panics
 /// If there is no reducer of a name, or the run did not [keep](crate::Keep) what one of them reads.
@@ -118,8 +119,8 @@ pub fn reduce(scenario: &Scenario, outcome: &Outcome, names: &[String]) -> Vec<V
     sessions.map(numbers).collect()
 }
 
-/// Whether one of the named reducers reads the forecasts of path switches, so that the run has to [keep](crate::Keep::forecasts)
-/// them.
+/// Whether one of the named reducers reads the forecasts of path switches, so that the run has to
+/// [keep](crate::Keep::forecasts) them.
 ///
 /// # Panics
 /// If there is no reducer of a name.
@@ -127,7 +128,8 @@ pub fn read_forecasts(names: &[String]) -> bool {
     names.iter().any(|name| find(name).reads_forecasts)
 }
 
-/// Whether one of the named reducers reads the account of link time, so that the run has to [keep](crate::Keep::account) it.
+/// Whether one of the named reducers reads the account of link time, so that the run has to
+/// [keep](crate::Keep::account) it.
 ///
 /// # Panics
 /// If there is no reducer of a name.

@@ -6,8 +6,8 @@ use anabranch_scenario::Video;
 /// For how long it has to carry the video's rate, in seconds.
 const CARRIED_S: f64 = 1.0;
 
-/// From the scenario's first event until the second path carries a progressive video's rate, on average over a second. Where it
-/// never does, until the end; none without an event, without a second path, and for another video.
+/// From the scenario's first event until the second path carries a progressive video's rate, on average over a second.
+/// Where it never does, until the end; none without an event, without a second path, and for another video.
 pub fn recovery(observed: &Observed<'_>) -> Vec<Number> {
     vec![(String::new(), recovery_s(observed))]
 }

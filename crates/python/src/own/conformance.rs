@@ -13,7 +13,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// Tries an algorithm on arbitrary inputs, always the same ones. `None` if it keeps the contract of its kind; otherwise what it broke.
+/// Tries an algorithm on arbitrary inputs, always the same ones. `None` if it keeps the contract of its kind; otherwise
+/// what it broke.
 ///
 /// # Errors
 /// `InputError` if there is no such algorithm; `KeyboardInterrupt`.

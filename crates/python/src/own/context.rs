@@ -131,7 +131,8 @@ impl Rng {
         Ok(self.0.random_range(low..=high))
     }
 
-    /// Box and Muller's method; of its two numbers one is used, so that a draw depends on nothing but the draws before it.
+    /// Box and Muller's method; of its two numbers one is used, so that a draw depends on nothing but the draws before
+    /// it.
     fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
         // From (0, 1], because zero has no logarithm.
         let (radius, angle) = (1.0 - self.0.random::<f64>(), self.0.random::<f64>());

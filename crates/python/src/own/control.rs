@@ -63,7 +63,8 @@ impl Window {
     fn in_slow_start(&self) -> bool {
         self.0.in_slow_start()
     }
-    /// Increases the window by one packet per acknowledged packet, up to the threshold; returns how many acknowledged packets are left.
+    /// Increases the window by one packet per acknowledged packet, up to the threshold; returns how many acknowledged
+    /// packets are left.
     fn slow_start(&mut self, acked: u32) -> f64 {
         self.0.slow_start(acked)
     }

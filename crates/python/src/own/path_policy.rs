@@ -11,7 +11,8 @@ use anabranch_units::{Duration, Instant};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-/// A policy that asks to be called a nanosecond later, again and again, would nearly stop the time; it is called this much later.
+/// A policy that asks to be called a nanosecond later, again and again, would nearly stop the time; it is called this
+/// much later.
 const LEAST_PAUSE: Duration = Duration::from_micros(1);
 
 /// A path policy of an author.

@@ -54,7 +54,8 @@ impl Latencies {
     }
 }
 
-/// Takes the failure of a server's connection: what is the same for all failures of one kind, what happened, and the exception.
+/// Takes the failure of a server's connection: what is the same for all failures of one kind, what happened, and the
+/// exception.
 pub(crate) type Report = Box<dyn Fn(&str, String, Option<PyErr>) + Send + Sync>;
 
 /// The state of a run.
@@ -80,7 +81,8 @@ thread_local! {
 static LIVE: Mutex<Weak<RunState>> = Mutex::new(Weak::new());
 
 impl RunState {
-    /// The run on this thread, or that in real time; one of its own where there is none, such as while a scenario is checked.
+    /// The run on this thread, or that in real time; one of its own where there is none, such as while a scenario is
+    /// checked.
     pub fn current() -> Arc<RunState> {
         RunState::running().unwrap_or_default()
     }
@@ -119,7 +121,8 @@ impl RunState {
         result
     }
 
-    /// Counts how long a decision takes: until the returned guard is dropped. Nothing in simulation, where time stands still.
+    /// Counts how long a decision takes: until the returned guard is dropped. Nothing in simulation, where time stands
+    /// still.
     pub fn decision(&self) -> Option<DecisionTimer> {
         self.latencies.as_ref().map(|latencies| DecisionTimer { latencies: latencies.clone(), began: Instant::now() })
     }

@@ -99,7 +99,8 @@ impl OwnScheduler {
         self.view.borrow_mut(py).update(py, view)
     }
 
-    /// What the engine would refuse ends the run: it is a fault of the algorithm, and everything after it would be its consequence.
+    /// What the engine would refuse ends the run: it is a fault of the algorithm, and everything after it would be its
+    /// consequence.
     fn checked(&self, view: &View<'_>, trigger: Trigger, decision: Decision) -> Option<Decision> {
         let (subflow, bytes) = match decision {
             Decision::Wait { .. } => return Some(decision),

@@ -1,5 +1,5 @@
-//! Own algorithms of a server. Their classes are imported when the options are read, so a connection's parts are only made. Each
-//! connection is a run of its own: a failure ends it and no other one.
+//! Own algorithms of a server. Their classes are imported when the options are read, so a connection's parts are only
+//! made. Each connection is a run of its own: a failure ends it and no other one.
 
 use super::congestion::OwnControl;
 use super::part::{Part, kind_of, place_of};
@@ -74,8 +74,8 @@ impl Service {
     }
 }
 
-/// Another seed for each connection: real clients make no two runs the same anyway. The standard library keys its hash maps with such
-/// numbers.
+/// Another seed for each connection: real clients make no two runs the same anyway. The standard library keys its hash
+/// maps with such numbers.
 fn random_seed() -> u64 {
     RandomState::new().hash_one(0)
 }
@@ -113,8 +113,8 @@ pub(crate) fn is_own(name: &str) -> bool {
     name.contains(':')
 }
 
-/// Attaches the authors' classes to those of the choices that name one. Their modules are imported anew, so that they are as their
-/// files are now; connections that exist keep the classes that they have.
+/// Attaches the authors' classes to those of the choices that name one. Their modules are imported anew, so that they
+/// are as their files are now; connections that exist keep the classes that they have.
 ///
 /// # Errors
 /// `InputError` if a module cannot be imported, or has no such class.

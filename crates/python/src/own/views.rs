@@ -1,5 +1,5 @@
-//! The state of connections and subflows as an author's methods see it: read-only objects that are made once and get new content before
-//! each call.
+//! The state of connections and subflows as an author's methods see it: read-only objects that are made once and get
+//! new content before each call.
 
 use super::context::seconds;
 use super::part::tuple_of;

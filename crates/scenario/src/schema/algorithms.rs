@@ -49,8 +49,8 @@ struct Key {
     names: Vec<&'static str>,
 }
 
-/// The name must be registered or known to the caller of the reader, which is attached then, and the algorithm must take its options: it is tried at once, so that a mistake has its
-/// line.
+/// The name must be registered or known to the caller of the reader, which is attached then, and the algorithm must
+/// take its options: it is tried at once, so that a mistake has its line.
 fn check_choice(
     choice: &mut Choice,
     key: &Key,
@@ -99,8 +99,8 @@ fn check_buffers(transport: &Transport, steps: &[&str], checker: &Checker<'_>) -
     Ok(())
 }
 
-/// A receiver with `subflow_windows` drops data that it has acknowledged on the subflow. Only the timer of `failover = "upstream"` sends
-/// that again soon.
+/// A receiver with `subflow_windows` drops data that it has acknowledged on the subflow. Only the timer of
+/// `failover = "upstream"` sends that again soon.
 fn check_windows(transport: &Transport, steps: &[&str], checker: &Checker<'_>) -> Result<()> {
     if transport.subflow_windows && transport.failover != Failover::Upstream {
         let message = "`subflow_windows = true` needs `failover = \"upstream\"`";

@@ -1,5 +1,5 @@
-//! What a single key cannot tell: names that must exist, values that must fit together, files that must be readable. What
-//! follows from other values or from files is written into the scenario here.
+//! What a single key cannot tell: names that must exist, values that must fit together, files that must be readable.
+//! What follows from other values or from files is written into the scenario here.
 
 use super::checker::{Checker, Result};
 use super::document::{Node, Value};
@@ -79,8 +79,8 @@ fn check_times(scenario: &Scenario, checker: &Checker<'_>) -> Result<()> {
 /// Sessions beyond this number are not recorded, so that a run with thousands of viewers fits into memory.
 pub const MOST_RECORDED: usize = 16;
 
-/// The most samples that a run may hold, all recorded sessions together. A sample takes some 20 bytes and 12 more for each path,
-/// twice while it is written: about a gigabyte.
+/// The most samples that a run may hold, all recorded sessions together. A sample takes some 20 bytes and 12 more for
+/// each path, twice while it is written: about a gigabyte.
 const MOST_SAMPLES: u64 = 10_000_000;
 
 /// Samples of all sessions must fit into memory.
@@ -109,8 +109,8 @@ fn check_samples(scenario: &Scenario, checker: &Checker<'_>) -> Result<()> {
     checker.wrong(&["sample_interval"], message, format!("at least \"{}\" for this `duration`", write_time(least)))
 }
 
-/// Warns of what never happens, because the run is over by then. An override of `duration` makes that easily, and the rest of
-/// the scenario still means something, so it is no mistake.
+/// Warns of what never happens, because the run is over by then. An override of `duration` makes that easily, and the
+/// rest of the scenario still means something, so it is no mistake.
 fn warn_of_times(scenario: &Scenario, checker: &mut Checker<'_>) {
     let end = scenario.duration;
     let over = |time: Duration| format!("at {}, when the run is over ({})", write_time(time), write_time(end));
@@ -370,8 +370,8 @@ fn check_changes(scenario: &mut Scenario, checker: &Checker<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A direction that never carries anything is a mistake: a rate of zero all the time that no event changes. To cut a link,
-/// `down = true` in an event says so.
+/// A direction that never carries anything is a mistake: a rate of zero all the time that no event changes. To cut a
+/// link, `down = true` in an event says so.
 fn check_rates(scenario: &Scenario, checker: &Checker<'_>) -> Result<()> {
     for link in &scenario.links {
         let changes = |event: &&Event| event.link.as_deref() == Some(&link.name);

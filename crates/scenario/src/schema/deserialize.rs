@@ -1,7 +1,7 @@
 //! Deserializes the tree of a scenario with serde, so that each mistake knows its place.
 //!
-//! serde's own ways to flatten a struct and to choose a variant by a key buffer the values, and a buffered value has lost
-//! its place. Here both work on the tree itself:
+//! serde's own ways to flatten a struct and to choose a variant by a key buffer the values, and a buffered value has
+//! lost its place. Here both work on the tree itself:
 //!
 //! - a *tuple struct* read from a table reads the whole table once for each of its fields, and every key must belong to
 //!   one of them: several structs share a table;

@@ -1,8 +1,8 @@
 //! From what an author writes to the long form, which the tables' structs are.
 //!
 //! Everything that depends on other keys happens here, on the tree, where each value keeps the place at which it was
-//! written: short forms become tables, the keys of a link or an event become those of its directions, `kernel` becomes the
-//! keys that it stands for, and what is left out but follows from other keys is added.
+//! written: short forms become tables, the keys of a link or an event become those of its directions, `kernel` becomes
+//! the keys that it stands for, and what is left out but follows from other keys is added.
 
 use super::document::{Entry, Node, Origin, Table, Value, parse_value};
 use super::mistake::Mistake;
@@ -10,8 +10,8 @@ use super::short_forms::{KERNELS, open_in};
 use super::tables::DirectionSpec;
 use anabranch_units::{keys_of, text};
 
-/// Where upstream Linux differs from the defaults, which are legacy Multipath TCP's: keys and values as a scenario would
-/// write them. It never had a remedy for a window that one subflow blocks.
+/// Where upstream Linux differs from the defaults, which are legacy Multipath TCP's: keys and values as a scenario
+/// would write them. It never had a remedy for a window that one subflow blocks.
 const UPSTREAM: [(&str, &str); 7] = [
     ("scheduler", "\"linux\""),
     ("commit", "\"into-buffer\""),
@@ -143,7 +143,8 @@ fn concerned(entry: &Entry) -> &'static [&'static str] {
     if entry.key == "loss" { &["down"] } else { &["up", "down"] }
 }
 
-/// Refuses an override of a key of both directions that changes nothing, because each of them has its own in the scenario.
+/// Refuses an override of a key of both directions that changes nothing, because each of them has its own in the
+/// scenario.
 fn require_effect(entry: &Entry, table: &Table) -> Result<(), Mistake> {
     // An override that replaces a value leaves the key where it was written.
     let is_override = |entry: &Entry| matches!(entry.node.at, Origin::Override(_));

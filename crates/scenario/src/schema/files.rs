@@ -41,7 +41,8 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Refuses what has no size that is known before it is read, such as a FIFO, which may never end, and what is too large.
+/// Refuses what has no size that is known before it is read, such as a FIFO, which may never end, and what is too
+/// large.
 fn check_regular(path: &Path, what: &str) -> std::result::Result<(), String> {
     let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if !found.is_file() {

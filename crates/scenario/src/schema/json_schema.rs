@@ -177,7 +177,8 @@ fn inline_variants(schema: &Value, definitions: &Map<String, Value>) -> Value {
     schema
 }
 
-/// Adds the keys that only the short form has. Keys that are demanded only because the long form has them may be absent.
+/// Adds the keys that only the short form has. Keys that are demanded only because the long form has them may be
+/// absent.
 fn accept_short_keys(name: &str, table: &mut Map<String, Value>, direction: &Map<String, Value>) {
     if FILLED_IN.contains(&name) {
         table.remove("required");

@@ -48,8 +48,8 @@ use mistake::Mistake;
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
-/// Reads a scenario. `name` stands in messages and results; files that it names are looked up in `directory`; overrides are
-/// dotted keys and values, as `--set` takes them.
+/// Reads a scenario. `name` stands in messages and results; files that it names are looked up in `directory`; overrides
+/// are dotted keys and values, as `--set` takes them.
 ///
 /// # Errors
 /// The first mistake, with its place.
@@ -62,8 +62,8 @@ pub fn load(
     load_with(text, name, directory, overrides, None)
 }
 
-/// Parts that are in no registry, by the names that a scenario may use for them. The simulator and the crates below it do not know how
-/// they are made.
+/// Parts that are in no registry, by the names that a scenario may use for them. The simulator and the crates below it
+/// do not know how they are made.
 #[derive(Clone, Debug)]
 pub struct External {
     /// Schedulers, path policies and congestion controls.
@@ -86,8 +86,8 @@ pub fn load_with(
     load_tree(document::parse(text, name)?, name, directory, overrides, external)
 }
 
-/// The same for a text that a program wrote from a dictionary: its mistakes name keys, `session[0].video.rate`, because no user
-/// has seen its lines. Files that it names are looked up in the current directory.
+/// The same for a text that a program wrote from a dictionary: its mistakes name keys, `session[0].video.rate`, because
+/// no user has seen its lines. Files that it names are looked up in the current directory.
 ///
 /// # Errors
 /// As [`load`].

@@ -1,7 +1,8 @@
 //! Overrides of the command line: `transport.scheduler=gr-sty`, `session.0.player.kind=vlc`.
 //!
-//! A table merges into the table that stands there, key by key, as a dictionary in a dictionary of Python's does. It replaces
-//! a table of another kind, whose keys would mean nothing. A list replaces a list as a whole, and `{}` empties a table.
+//! A table merges into the table that stands there, key by key, as a dictionary in a dictionary of Python's does. It
+//! replaces a table of another kind, whose keys would mean nothing. A list replaces a list as a whole, and `{}` empties
+//! a table.
 
 use super::document::{Entry, Node, Origin, Table, Value, parse_value};
 use super::mistake::Mistake;

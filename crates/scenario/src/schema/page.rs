@@ -53,7 +53,8 @@ const SECTIONS: &[Section] = &[
     Tables("`[[event]]`", &["Event"]),
 ];
 
-/// Types whose keys are not those of a table of their own on the page: the constant rate, which is written as a single value.
+/// Types whose keys are not those of a table of their own on the page: the constant rate, which is written as a single
+/// value.
 #[cfg(test)]
 const WITHOUT_TITLE: [&str; 1] = ["Constant"];
 

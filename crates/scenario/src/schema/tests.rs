@@ -109,7 +109,8 @@ fn a_path_per_link_is_made_where_none_is_written() {
     assert_eq!(scenario.sessions[0].player.kind, "bulk");
 }
 
-/// A line of the example, what stands there instead, a part of the message, a part of the expectation, the nearest name.
+/// A line of the example, what stands there instead, a part of the message, a part of the expectation, the nearest
+/// name.
 type WrongLine = (&'static str, &'static str, &'static str, &'static str, Option<&'static str>);
 
 const WRONG_LINES: &[WrongLine] = &[

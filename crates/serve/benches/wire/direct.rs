@@ -1,4 +1,5 @@
-//! Processor time per gigabit without an emulator: two namespaces with two pairs of virtual interfaces between them, to one kernel client.
+//! Processor time per gigabit without an emulator: two namespaces with two pairs of virtual interfaces between them, to
+//! one kernel client.
 //!
 //! All work of the machine counts, that of the kernel's interrupts included, so nothing else may run.
 

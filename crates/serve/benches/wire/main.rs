@@ -1,8 +1,8 @@
 //! Throughput of the server: compared with the kernel's through the same emulator, with many clients of a given
 //! rate, and compared with the kernel's without an emulator.
 //!
-//! `cargo bench -p anabranch-serve` runs them as root; a name (`ratio`, `clients`, `direct`) picks one. Goodput is wall time, so nothing else should run;
-//! processor time tells more where something does. Recorded in `docs/performance.md`.
+//! `cargo bench -p anabranch-serve` runs them as root; a name (`ratio`, `clients`, `direct`) picks one. Goodput is wall
+//! time, so nothing else should run; processor time tells more where something does. Recorded in `docs/performance.md`.
 
 #[path = "../../tests/common/mod.rs"]
 mod common;

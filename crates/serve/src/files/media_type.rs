@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-/// Types that the general table lacks, or has under a name from before the registration at IANA: HLS (RFC 8216), tracks of CMAF
-/// (ISO/IEC 23000-19), MP4 (RFC 4337), timed text (W3C TTML), E-AC-3 (RFC 4598), and JavaScript (RFC 9239).
+/// Types that the general table lacks, or has under a name from before the registration at IANA: HLS (RFC 8216), tracks
+/// of CMAF (ISO/IEC 23000-19), MP4 (RFC 4337), timed text (W3C TTML), E-AC-3 (RFC 4598), and JavaScript (RFC 9239).
 const REGISTERED: [(&str, &str); 9] = [
     ("m3u8", "application/vnd.apple.mpegurl"),
     ("cmfv", "video/mp4"),

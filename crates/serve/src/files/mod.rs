@@ -33,7 +33,8 @@ use std::time::{Duration, SystemTime};
 /// Time for a client's request, counted from the end of the last response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
 
-/// The longest path of a request, before decoding: twice what Linux takes as the path of a file. A whole head may have 64 KiB.
+/// The longest path of a request, before decoding: twice what Linux takes as the path of a file. A whole head may have
+/// 64 KiB.
 const MAX_PATH: usize = 8 << 10;
 
 /// Methods that have an answer for every file.

@@ -56,8 +56,8 @@ impl Download {
     }
 }
 
-/// Connects to the server from inside `client`, sends [`REQUEST`], waits for `joins` joins ([`wait_until_joined`]), and reads to
-/// the end of the stream.
+/// Connects to the server from inside `client`, sends [`REQUEST`], waits for `joins` joins ([`wait_until_joined`]), and
+/// reads to the end of the stream.
 pub fn download(client: &Netns, server: IpAddr, protocol: i32, joins: u64) -> Download {
     let work = || {
         let connected = request(server, protocol, None);
@@ -190,13 +190,14 @@ fn output(client: &Netns, program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Waits until servers have accepted this many joins of the namespace's kernel since its creation. Fails if the kernel does not send
-/// them for long, or if a server does not accept them soon after.
+/// Waits until servers have accepted this many joins of the namespace's kernel since its creation. Fails if the kernel
+/// does not send them for long, or if a server does not accept them soon after.
 ///
-/// A client that requires more than one path calls this between its request and its first read. The kernel sends a join from a work
-/// queue as soon as the server's first DSS has arrived. On a busy machine the queue's thread was seen to wait 0.26 s for a processor, and
-/// a join to come 1.8 s after the DSS, when the download was over. Until the first read no more arrives than the receive buffer takes
-/// (128 KiB, and 64 KiB in a pipe), so what the paths carry afterwards does not depend on that.
+/// A client that requires more than one path calls this between its request and its first read. The kernel sends a join
+/// from a work queue as soon as the server's first DSS has arrived. On a busy machine the queue's thread was seen to
+/// wait 0.26 s for a processor, and a join to come 1.8 s after the DSS, when the download was over. Until the first
+/// read no more arrives than the receive buffer takes (128 KiB, and 64 KiB in a pipe), so what the paths carry
+/// afterwards does not depend on that.
 pub fn wait_until_joined(namespace: &Netns, joins: u64) {
     const LONGEST: Duration = Duration::from_secs(20);
     /// Two SYNs or their answers may be lost, for a second each.

@@ -22,11 +22,12 @@ pub const TEN_MEGABYTES: u64 = 10_000_000;
 /// Enough to fill both paths for a second, and for what is not a matter of rare losses or of the time that it takes.
 pub const FOUR_MEGABYTES: u64 = 4_000_000;
 
-/// How long our server may take to end after the client's kernel has: several round trips, and retransmissions where packets are
-/// lost.
+/// How long our server may take to end after the client's kernel has: several round trips, and retransmissions where
+/// packets are lost.
 const LONGEST_CLOSE: Duration = Duration::from_millis(800);
 
-/// How long packets that are still under way are waited for, so that what they do to the server is counted: a round trip and more.
+/// How long packets that are still under way are waited for, so that what they do to the server is counted: a round
+/// trip and more.
 const STRAGGLERS: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// Answers a complete request with a head and a number of bytes of content.

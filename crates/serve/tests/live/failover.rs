@@ -1,5 +1,5 @@
-//! Upstream Linux's scheduler and its way with a path that goes silent: the kernel at both ends of our links, compared with the
-//! simulation of the same. `docs/validation/wire.md` records the results.
+//! Upstream Linux's scheduler and its way with a path that goes silent: the kernel at both ends of our links, compared
+//! with the simulation of the same. `docs/validation/wire.md` records the results.
 
 use crate::common::kernel::{self, MPTCP};
 use crate::common::{asked_for, require};

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Downloads at the same time.
 const CLIENTS: usize = 10;
-/// Bytes of all of them together before counting begins, and while it lasts. At a gigabit a second and more the clients are slower than the
-/// server, and each advances when it gets a processor, by up to a receive window of 6 MB. Their shares spread by 12 % over 0.4 GB, by 7 % over
-/// 1.6 GB.
+/// Bytes of all of them together before counting begins, and while it lasts. At a gigabit a second and more the clients
+/// are slower than the server, and each advances when it gets a processor, by up to a receive window of 6 MB. Their
+/// shares spread by 12 % over 0.4 GB, by 7 % over 1.6 GB.
 const WARM_UP: u64 = 40_000_000;
 const COUNTED: u64 = 1_600_000_000;
 /// Jain's index of equal shares is one.

@@ -1,5 +1,5 @@
-//! The server, the links and the namespaces, with real clients where this machine has them. All in one program, because Cargo runs programs
-//! one after another, and most of these tests wait for the network.
+//! The server, the links and the namespaces, with real clients where this machine has them. All in one program, because
+//! Cargo runs programs one after another, and most of these tests wait for the network.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -21,12 +21,12 @@ const SAMPLE: usize = 8;
 /// Each interface receives at least this share of all bytes: far more than handshakes and acknowledgments.
 const LEAST_SHARE: f64 = 0.02;
 
-/// Peekaboo learns whether to wait for the fastest path, and mostly waits where a control keeps its window small and soon open
-/// again. With wVegas the slowest of three paths got 0.9 % of the bytes.
+/// Peekaboo learns whether to wait for the fastest path, and mostly waits where a control keeps its window small and
+/// soon open again. With wVegas the slowest of three paths got 0.9 % of the bytes.
 const MAY_WAIT: &str = "peekaboo";
 
-/// Links of one rate and almost equal delays. Then every scheduler but [`MAY_WAIT`] uses all of them: the fastest one's window
-/// is full while there is data, and the rest goes elsewhere.
+/// Links of one rate and almost equal delays. Then every scheduler but [`MAY_WAIT`] uses all of them: the fastest one's
+/// window is full while there is data, and the rest goes elsewhere.
 fn delays(paths: usize) -> Vec<u64> {
     [5, 6, 7][..paths].to_vec()
 }
@@ -284,8 +284,8 @@ fn every_pair_of_disturbances() {
             );
         } else {
             check(&outcome, len, &what);
-            // Where data commits into buffers, only Linux's own scheduler weighs these against each other. The others fill one
-            // before they turn to the next, and the client's window may have ended by then.
+            // Where data commits into buffers, only Linux's own scheduler weighs these against each other. The others
+            // fill one before they turn to the next, and the client's window may have ended by then.
             if row[8] < 2 || case.scheduler == "linux" {
                 outcome.assert_all_paths_used(LEAST_SHARE);
             }

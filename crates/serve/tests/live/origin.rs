@@ -425,7 +425,8 @@ fn receive_buffers_share_the_room_that_there_is() {
 /// The answer of an origin that ends its connection with it.
 const ANSWER: u64 = 1_000_000;
 
-/// What a client says to an origin that answers with [`ANSWER`] bytes and closes at once, and whether it ends its side with that.
+/// What a client says to an origin that answers with [`ANSWER`] bytes and closes at once, and whether it ends its side
+/// with that.
 #[derive(Clone, Copy, Debug)]
 struct Farewell {
     protocol: i32,
@@ -436,8 +437,8 @@ struct Farewell {
     goes_on: bool,
 }
 
-/// Waits until the peer's kernel has everything. The kernel of an origin that closes before discards the rest, and sends RST, as soon as
-/// another byte of the client arrives: no proxy can pass on what was never sent.
+/// Waits until the peer's kernel has everything. The kernel of an origin that closes before discards the rest, and
+/// sends RST, as soon as another byte of the client arrives: no proxy can pass on what was never sent.
 fn wait_until_acknowledged(stream: &TcpStream) {
     loop {
         let mut unacknowledged: libc::c_int = 0;
@@ -517,7 +518,8 @@ fn an_answer_that_ends_its_connection_arrives_whole_whatever_the_client_says() {
             let case = Farewell { protocol, ..case };
             let (len, end) = farewell(case);
             eprintln!("{case:?}: {len} bytes, {end:?}");
-            // The kernel of an origin that leaves bytes unread discards what it had not sent yet, so there is no whole answer to expect.
+            // The kernel of an origin that leaves bytes unread discards what it had not sent yet, so there is no whole
+            // answer to expect.
             if len != ANSWER && !case.leaves_unread {
                 failures.push((case, len, end));
             }

@@ -1,4 +1,5 @@
-//! Requests for files that are unusual or hostile: the answers are compared with nginx's, and every difference has a reason.
+//! Requests for files that are unusual or hostile: the answers are compared with nginx's, and every difference has a
+//! reason.
 
 use crate::common::kernel;
 use crate::common::nginx::Nginx;
@@ -130,7 +131,8 @@ const CASES: [Case; 42] = [
     ("GET", "/f/", &[], 404, 404),
     ("GET", "//f", &[], 200, 200),
     ("POST", "/f", &[], 405, 405),
-    // Pages of other servers may read everything here, so their browsers get an answer; nginx serves its own pages by default.
+    // Pages of other servers may read everything here, so their browsers get an answer; nginx serves its own pages by
+    // default.
     ("OPTIONS", "/f", &[], 204, 405),
     ("OPTIONS", "/none", &["Origin: http://page.test", "Access-Control-Request-Method: GET"], 204, 405),
 ];
@@ -221,7 +223,8 @@ fn a_resumed_download_of_a_changed_file_begins_anew() {
     );
 }
 
-/// Bytes of a target that never arrives whole: twice the 64 KiB that the server keeps of a head, of which it reads as much at once.
+/// Bytes of a target that never arrives whole: twice the 64 KiB that the server keeps of a head, of which it reads as
+/// much at once.
 const TOO_LONG: usize = 140_000;
 
 #[test]

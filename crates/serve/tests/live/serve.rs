@@ -33,7 +33,8 @@ fn fetch(client: &Netns, arguments: &[&str]) -> Output {
     output
 }
 
-/// As [`fetch`], over two paths: reads what curl writes after the namespace's `joins`-th join ([`kernel::wait_until_joined`]).
+/// As [`fetch`], over two paths: reads what curl writes after the namespace's `joins`-th join
+/// ([`kernel::wait_until_joined`]).
 fn fetch_after_joins(client: &Netns, joins: u64, arguments: &[&str]) -> Output {
     let curl = curl(client, arguments).spawn().expect("it starts");
     kernel::wait_until_joined(client, joins);
@@ -318,7 +319,8 @@ enum Knows {
     Nothing,
 }
 
-/// Fetches `len` bytes through a router whose devices to the client take packets of 1400 bytes; how long it took, in seconds.
+/// Fetches `len` bytes through a router whose devices to the client take packets of 1400 bytes; how long it took, in
+/// seconds.
 fn fetch_through_small_links(family: Family, paths: u16, len: u64, knows: Knows) -> f64 {
     let root = Root::new(&format!("path-mtu-{len}"));
     let mut bytes = vec![0; len as usize];
@@ -361,11 +363,12 @@ fn fetch_through_small_links(family: Family, paths: u16, len: u64, knows: Knows)
     took
 }
 
-/// Downloads are repeated until their times are within the bounds, at most this often. What else the machine does only lengthens a
-/// download, so the shortest of each kind counts.
+/// Downloads are repeated until their times are within the bounds, at most this often. What else the machine does only
+/// lengthens a download, so the shortest of each kind counts.
 const MOST_MEASUREMENTS: usize = 5;
 
-/// A small link that the server does not know of costs at most a tenth of the time, and two seconds where no router reports it.
+/// A small link that the server does not know of costs at most a tenth of the time, and two seconds where no router
+/// reports it.
 fn assert_small_links_cost_little(family: Family, len: u64) {
     for paths in [1, 2] {
         let [mut known, mut reported, mut silent] = [f64::INFINITY; 3];

@@ -9,7 +9,8 @@ use anabranch_wire::capture::{Capture, PacketDirection};
 use std::fs::File;
 use std::panic::catch_unwind;
 
-/// A capture of one acknowledgment with DSS, after `change` to its bytes; its checksum is right unless `change` comes `late`.
+/// A capture of one acknowledgment with DSS, after `change` to its bytes; its checksum is right unless `change` comes
+/// `late`.
 fn capture_of(name: &str, late: bool, change: impl Fn(&mut [u8])) -> CaptureFile {
     let mut segment = Segment::new(Flags::ACK);
     segment.source_port = crate::common::kernel::PORT;

@@ -1,5 +1,5 @@
-//! Uploads over TLS through our server to nginx, compared with the same uploads through the kernel's own proxy: nginx on sockets of the
-//! kernel's Multipath TCP, with the same links and the same origin.
+//! Uploads over TLS through our server to nginx, compared with the same uploads through the kernel's own proxy: nginx
+//! on sockets of the kernel's Multipath TCP, with the same links and the same origin.
 //!
 //! `make uploads` runs the whole: 304 uploads of 1 to 50 MB each way. A few small ones belong to the live suite.
 
@@ -242,8 +242,8 @@ const LEAST: f64 = 1e6;
 const GREATEST: f64 = 50e6;
 /// An upload through our server takes at most so many times as long as one through the kernel's.
 const MOST_RATIO: f64 = 3.0;
-/// How often an upload that took longer is tried again after the kernel's: other work of the machine may have delayed it. The
-/// median of all tries counts.
+/// How often an upload that took longer is tried again after the kernel's: other work of the machine may have delayed
+/// it. The median of all tries counts.
 const AGAIN: usize = 4;
 
 fn length(i: u32) -> usize {

@@ -1,7 +1,7 @@
 //! The timeouts of the components, and the earliest of them.
 //!
-//! A tournament tree: the leaves hold one time per component, every inner node the winner of its two children. Setting a time
-//! replays the matches on one way to the root, O(log n), without allocation; reading the earliest is O(1).
+//! A tournament tree: the leaves hold one time per component, every inner node the winner of its two children. Setting
+//! a time replays the matches on one way to the root, O(log n), without allocation; reading the earliest is O(1).
 //! Ties go to the component with the lower index, so a run has one order whatever was set in which order.
 
 use anabranch_units::Instant;
@@ -9,8 +9,9 @@ use anabranch_units::Instant;
 /// The timeouts of a fixed number of components.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// `nodes[1]` is the root, the children of `i` are `2 i` and `2 i + 1`, and the leaf of component `c` is `nodes.len() / 2 + c`.
-    /// A node has the time and the component of its winner. The leaves are padded to a power of two.
+    /// `nodes[1]` is the root, the children of `i` are `2 i` and `2 i + 1`, and the leaf of component `c` is
+    /// `nodes.len() / 2 + c`. A node has the time and the component of its winner. The leaves are padded to a power of
+    /// two.
     nodes: Vec<Node>,
 }
 

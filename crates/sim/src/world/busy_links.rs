@@ -15,7 +15,8 @@ pub(super) struct BusyLinks {
 struct BusyLink {
     /// Position among the directed links.
     at: usize,
-    /// Flows by position, and the position of their path among their own. Of two paths of a flow over one link the first counts.
+    /// Flows by position, and the position of their path among their own. Of two paths of a flow over one link the
+    /// first counts.
     users: Vec<(usize, usize)>,
     departed: Vec<Departed<Packet>>,
 }

@@ -23,8 +23,8 @@ fn every_dash_player_streams_over_two_paths() {
         assert_eq!(outcome.metrics.ended, Ended::Finished, "{player}");
         let played_s = session.viewer.as_ref().unwrap().played_s;
         assert!((played_s - 60.0).abs() < 1e-6, "{player}: {played_s}");
-        // An abandoned request closes its connection, and a new one is opened. A second subflow joins each connection that lives
-        // long enough at the server: as long as that of the first one took, over idle links.
+        // An abandoned request closes its connection, and a new one is opened. A second subflow joins each connection
+        // that lives long enough at the server: as long as that of the first one took, over idle links.
         let events = outcome.events.as_ref().unwrap();
         let (begun, joined) = (at_server(events, "subflow-opened", "a"), at_server(events, "subflow-opened", "b"));
         assert_eq!(begun.len(), 1 + dash.abandoned_requests as usize, "{player}");

@@ -117,7 +117,8 @@ impl Retired {
         port.checked_sub(first_port(self.number)).is_some_and(|offset| offset < PORTS_PER_CONNECTION)
     }
 
-    /// The number in the session's events of the subflow that sent a segment from `side`, and the offset of its payload.
+    /// The number in the session's events of the subflow that sent a segment from `side`, and the offset of its
+    /// payload.
     pub fn origin_of(&self, side: Side, path: PathId, segment: &Segment) -> Option<(SubflowId, Option<u64>)> {
         let end = if side == Side::Client { Some(&self.client) } else { self.server.as_ref() };
         let (subflow, offset) = end?.origin_of(path, segment)?;

@@ -111,8 +111,8 @@ fn what_is_delivered_was_sent_on_its_path_and_follows_what_was_delivered_before(
     assert!(waited > 50 && paths.len() == 2, "{waited} events of data out of order on {paths:?}");
 }
 
-/// How often each cause of copies occurs. Each copy must be of data that its original subflow was given before, and is followed by its
-/// segment: data commits at the window.
+/// How often each cause of copies occurs. Each copy must be of data that its original subflow was given before, and is
+/// followed by its segment: data commits at the window.
 fn copies(text: &str) -> std::collections::BTreeMap<String, usize> {
     let outcome = outcome(text);
     let rows: Vec<Row<'_>> =
@@ -189,7 +189,8 @@ fn the_receiver_s_window_is_an_event_when_it_halves_doubles_closes_or_opens() {
     assert_eq!(last, end, "the sender used the window to its end");
 }
 
-/// The decisions about new data: each with its rows, one for each subflow. Every segment with new data must follow one that says so.
+/// The decisions about new data: each with its rows, one for each subflow. Every segment with new data must follow one
+/// that says so.
 fn decisions<'a>(rows: &'a [Row<'a>]) -> Vec<Vec<&'a Row<'a>>> {
     let mut decisions: Vec<Vec<&Row<'_>>> = Vec::new();
     let (mut announced, mut last) = (None, None);
@@ -222,7 +223,8 @@ fn float(row: &Row<'_>, name: &str) -> f64 {
     values[row.at]
 }
 
-/// Of decisions that had a choice, in how many the chosen subflow has the least value of a column; and how many there are.
+/// Of decisions that had a choice, in how many the chosen subflow has the least value of a column; and how many there
+/// are.
 fn least_of(decisions: &[Vec<&Row<'_>>], column: &str) -> (usize, usize) {
     let (mut least, mut all) = (0, 0);
     for decision in decisions {

@@ -311,8 +311,8 @@ impl Flow {
         }
     }
 
-    /// A packet of this end was too big for a link with this MTU. The report's ports are those of an answer to the packet; its payload is
-    /// the packet's length.
+    /// A packet of this end was too big for a link with this MTU. The report's ports are those of an answer to the
+    /// packet; its payload is the packet's length.
     pub fn too_big(&mut self, now: Instant, side: Side, path: PathId, report: &Segment, mtu: u32) {
         let about = TooBig {
             local_port: report.destination_port,
@@ -345,8 +345,8 @@ impl Flow {
         }
     }
 
-    /// Data arrived, and the application of this end is about to read. Returns whether an acknowledgment leaves before, see
-    /// [`Connection::begin_reading`].
+    /// Data arrived, and the application of this end is about to read. Returns whether an acknowledgment leaves before,
+    /// see [`Connection::begin_reading`].
     #[inline]
     pub fn begin_reading(&mut self, side: Side) -> bool {
         self.connection(side).is_some_and(Connection::begin_reading)
@@ -378,7 +378,8 @@ impl Flow {
         }
     }
 
-    /// Starts the player once its connection is there; returns whether it reads then. Else it is paused, or has finished.
+    /// Starts the player once its connection is there; returns whether it reads then. Else it is paused, or has
+    /// finished.
     #[cold]
     fn begin_to_read(&mut self, now: Instant) -> bool {
         if !self.playing {
@@ -446,8 +447,8 @@ impl Flow {
         }
     }
 
-    /// Gives the connection of this end a buffer for its events, until [`Flow::drain_events`] takes it back. A connection that
-    /// waits needs none, and a buffer that all connections share stays in the processor's cache.
+    /// Gives the connection of this end a buffer for its events, until [`Flow::drain_events`] takes it back. A
+    /// connection that waits needs none, and a buffer that all connections share stays in the processor's cache.
     #[inline]
     pub fn lend_log(&mut self, side: Side, buffer: &mut Log<TransportEvent>) {
         if let Some(connection) = self.connection(side) {
@@ -553,8 +554,8 @@ impl Flow {
         self.observer.paths()
     }
 
-    /// The number in the session's events of the subflow that sent a segment from this end, and the offset of its payload; none if
-    /// there is no such subflow any more.
+    /// The number in the session's events of the subflow that sent a segment from this end, and the offset of its
+    /// payload; none if there is no such subflow any more.
     pub fn origin_of(&self, side: Side, path: PathId, segment: &Segment) -> Option<(SubflowId, Option<u64>)> {
         if let Some(old) = self.retired.iter().find(|old| old.takes(side.other(), segment)) {
             return old.origin_of(side, path, segment);

@@ -45,7 +45,8 @@ pub struct RunOptions {
     pub seed: u64,
     /// Whether to keep every event and make a table of them.
     pub record_events: bool,
-    /// Whether to keep the forecast of every path switch, which [some reducers read](anabranch_observation::reducers::read_forecasts).
+    /// Whether to keep the forecast of every path switch, which [some reducers
+    /// read](anabranch_observation::reducers::read_forecasts).
     pub record_forecasts: bool,
     /// Whether to keep account of where the link time of each session goes.
     pub account: bool,
@@ -85,7 +86,8 @@ const SCHEDULE: usize = 0;
 /// returning false.
 ///
 /// # Panics
-/// If the scenario was not made by [`load`](anabranch_scenario::load), a component misbehaves, or a link loses count of packets.
+/// If the scenario was not made by [`load`](anabranch_scenario::load), a component misbehaves, or a link loses count of
+/// packets.
 pub fn run(scenario: &Scenario, options: &RunOptions, progress: &mut dyn FnMut(f64) -> bool) -> Outcome {
     run_with(scenario, options, progress, None)
 }
@@ -444,7 +446,8 @@ impl<'a> World<'a> {
         None
     }
 
-    /// Whether a component has a timeout. What the agenda has of endpoints are lower bounds, so the timer may run no more.
+    /// Whether a component has a timeout. What the agenda has of endpoints are lower bounds, so the timer may run no
+    /// more.
     fn anything_to_come(&mut self) -> bool {
         let (first, end) = (SCHEDULE + 1 + self.network.len(), self.sampler());
         loop {
@@ -498,7 +501,8 @@ impl<'a> World<'a> {
         });
     }
 
-    /// Checks that each link knows where its packets are, and that what endpoints sent has arrived, was dropped or is in a link.
+    /// Checks that each link knows where its packets are, and that what endpoints sent has arrived, was dropped or is
+    /// in a link.
     ///
     /// # Errors
     ///

@@ -89,7 +89,8 @@ impl Network {
         self.links.len()
     }
 
-    /// Sends what an endpoint of this flow transmits. Not inlined, so that the segment is moved as a whole and not field by field.
+    /// Sends what an endpoint of this flow transmits. Not inlined, so that the segment is moved as a whole and not
+    /// field by field.
     #[inline(never)]
     pub fn enter(
         &mut self,
@@ -144,7 +145,8 @@ impl Network {
     }
 
     /// The next packet that has arrived at its endpoint over the link of this component; it stays in the link until
-    /// [`Network::remove_arrival`]. Packets that have only arrived at their next link are forwarded. Call until it returns `None`.
+    /// [`Network::remove_arrival`]. Packets that have only arrived at their next link are forwarded. Call until it
+    /// returns `None`.
     #[inline]
     pub fn peek_arrival(&mut self, now: Instant, component: usize, agenda: &mut Agenda) -> Option<&Packet> {
         let at = component - self.first;
@@ -239,8 +241,9 @@ impl Network {
     }
 }
 
-/// The report about a packet that the next link of its route does not take, on its way back: the IP header, that of ICMP, and what is
-/// quoted, which is 8 bytes behind the packet's own IP header over IPv4 (RFC 792), and as much as fits over IPv6 (RFC 4443).
+/// The report about a packet that the next link of its route does not take, on its way back: the IP header, that of
+/// ICMP, and what is quoted, which is 8 bytes behind the packet's own IP header over IPv4 (RFC 792), and as much as
+/// fits over IPv6 (RFC 4443).
 fn report(packet: &Packet, mtu: u32, route: &Route) -> Option<Packet> {
     const ICMP_HEADER: u32 = 8;
     if packet.too_big > 0 {

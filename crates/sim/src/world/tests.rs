@@ -430,7 +430,8 @@ fn sessions_without_dash_have_none_of_its_numbers() {
     assert!(json["sessions"][0].get("mean_bitrate_bps").is_none());
 }
 
-/// The rate of one flow of BBR version 3, and the rates of those with it, through a drop-tail queue of one bandwidth-delay product.
+/// The rate of one flow of BBR version 3, and the rates of those with it, through a drop-tail queue of one
+/// bandwidth-delay product.
 fn sharing_with_bbr3(competitor: &str, count: u32, seed: u64) -> (f64, Vec<f64>) {
     let start = 1.0 + 0.7 * seed as f64;
     let text = format!(
@@ -479,8 +480,8 @@ fn bbr3_leaves_others_and_itself_a_share() {
     assert!(fair * 6.0 > 0.9 * 10e6, "the bottleneck is used: {fair}");
 }
 
-/// A download of 20 MB over an access link and a tunnel of 1400 bytes, and perhaps a second path like that; `too_big` is what the
-/// tunnels do about larger packets.
+/// A download of 20 MB over an access link and a tunnel of 1400 bytes, and perhaps a second path like that; `too_big`
+/// is what the tunnels do about larger packets.
 fn tunnelled(too_big: &str, paths: usize) -> Outcome {
     let mut text = String::from("duration = \"60 s\"\n");
     for path in ["a", "b"].iter().take(paths) {
@@ -517,8 +518,8 @@ fn a_tunnel_costs_little_whether_it_reports_or_not() {
     }
 }
 
-/// Few acknowledgments get through an uplink with a two-hundredth of the downlink's rate, and each has room for one SACK block. What
-/// was retransmitted although it had arrived must not make everything before it count as lost.
+/// Few acknowledgments get through an uplink with a two-hundredth of the downlink's rate, and each has room for one
+/// SACK block. What was retransmitted although it had arrived must not make everything before it count as lost.
 #[test]
 fn lost_acknowledgments_cause_few_needless_retransmissions() {
     let text = "duration = \"60 s\"\n[transport]\nkernel = \"upstream\"\n[link.a]\nrtt = \"50 ms\"\nqueue = \"62 kB\"\n\
@@ -535,8 +536,9 @@ fn lost_acknowledgments_cause_few_needless_retransmissions() {
     assert!(retransmissions < drops + drops / 20, "{retransmissions} retransmissions of {drops} packets");
 }
 
-/// While data on the slow path waits to arrive, the fast path runs out of data: an application that waits for a third of the send
-/// buffer does not refill it in time. Seen with the kernel as well: 9.4 Mb/s in place of 11.0 (docs/validation.md).
+/// While data on the slow path waits to arrive, the fast path runs out of data: an application that waits for a third
+/// of the send buffer does not refill it in time. Seen with the kernel as well: 9.4 Mb/s in place of 11.0
+/// (docs/validation.md).
 #[test]
 fn an_application_that_waits_for_room_loses_goodput_over_unlike_paths() {
     let text = "duration = \"40 s\"\n[transport]\nkernel = \"upstream\"\nheader_room = 256\nwriter = \"at-once\"\n\

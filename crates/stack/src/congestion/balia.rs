@@ -9,8 +9,8 @@
 //! One path alone is NewReno. Peng, Walid, Hwang, Low, "Multipath TCP: Analysis, Design, and Implementation", IEEE/ACM
 //! ToN 2016; draft-walid-mptcp-congestion-control-04.
 //!
-//! Ours: `a` is continuous, as in the draft. Linux's Multipath TCP v0.9x divides integers, so that the decrease there is
-//! a half for every a < 2 and three quarters from 2 on. The floor of two packets is RFC 5681's; the draft has one.
+//! Ours: `a` is continuous, as in the draft. Linux's Multipath TCP v0.9x divides integers, so that the decrease there
+//! is a half for every a < 2 and three quarters from 2 on. The floor of two packets is RFC 5681's; the draft has one.
 
 use super::coupled::{self, Path};
 use super::{Ack, CongestionControl, Entry, LossCause, Siblings, Window};

@@ -1,4 +1,5 @@
-//! Compound TCP: NewReno's window plus a delay-based one, which fills an empty fast path and leaves when a queue builds.
+//! Compound TCP: NewReno's window plus a delay-based one, which fills an empty fast path and leaves when a queue
+//! builds.
 //!
 //! ```text
 //! win = loss window + dwnd
@@ -10,14 +11,15 @@
 //!                           dwnd = max(win (1 − β) − loss window / 2, 0);  after a timeout 0
 //!                           γ += (0.75 · diff_reno − γ)/4, within 5 to 30;   diff_reno = loss window (1 − base/rtt)
 //! ```
-//! Windows, `diff` and γ (packets), `rtt` least of the round and `base` least of all round trips (s); α = 1/8, β = 1/2, k = 3/4,
-//! η = 1. Tan, Song, Zhang, Sridharan, "A Compound TCP Approach for High-Speed and Long Distance Networks", INFOCOM 2006;
-//! draft-sridharan-tcpm-ctcp-02. As the draft's implementation, it is NewReno below [`LOW_WINDOW`] packets; fewer than three
-//! samples in a round are ignored. A round's gain is spread over the next round, so that it does not leave as a burst.
+//! Windows, `diff` and γ (packets), `rtt` least of the round and `base` least of all round trips (s); α = 1/8, β = 1/2,
+//! k = 3/4, η = 1. Tan, Song, Zhang, Sridharan, "A Compound TCP Approach for High-Speed and Long Distance Networks",
+//! INFOCOM 2006; draft-sridharan-tcpm-ctcp-02. As the draft's implementation, it is NewReno below [`LOW_WINDOW`]
+//! packets; fewer than three samples in a round are ignored. A round's gain is spread over the next round, so that it
+//! does not leave as a burst.
 //!
 //! The handoff and the sticky-schedulers papers print eq. 3 with `α dwnd^k` (we take `win^k`, INFOCOM's and the
-//! deployed form: theirs is −1 from `dwnd = 0` and so can never begin), per acknowledgment (it is per round trip), without
-//! the `max(·, 0)`, and after a loss `dwnd (1 − β) − cwnd/2`, which must begin with `win`.
+//! deployed form: theirs is −1 from `dwnd = 0` and so can never begin), per acknowledgment (it is per round trip),
+//! without the `max(·, 0)`, and after a loss `dwnd (1 − β) − cwnd/2`, which must begin with `win`.
 //!
 //! Ours: the draft samples diff_reno from an emulated NewReno; the loss window is one. Windows are fractions.
 
@@ -246,7 +248,8 @@ mod tests {
         round(&mut cc, &mut window, 0, 0.1);
         let before = window.cwnd.as_f64();
         round(&mut cc, &mut window, 1, 0.1);
-        // NewReno's packet (a little less, as the window grows meanwhile), and the gain but for the last acknowledgment.
+        // NewReno's packet (a little less, as the window grows meanwhile), and the gain but for the last
+        // acknowledgment.
         assert_near(window.cwnd.as_f64() - before, 1.0 + gain(before), 0.03);
         assert_near(cc.delay_window.as_f64(), gain(before), 0.03);
     }

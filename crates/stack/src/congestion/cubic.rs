@@ -1,5 +1,5 @@
-//! CUBIC: grows by a cubic function of the time since the last loss, flat around the window at which it happened, so that
-//! growth does not depend on the round trip; where NewReno would be faster, as NewReno with the same average.
+//! CUBIC: grows by a cubic function of the time since the last loss, flat around the window at which it happened, so
+//! that growth does not depend on the round trip; where NewReno would be faster, as NewReno with the same average.
 //!
 //! ```text
 //! W(t) = C (t − K)³ + W_max,   K = ∛((W_max − w₀)/C)         t since growth began at w₀, both after the last loss
@@ -7,18 +7,21 @@
 //!   but never below                  W_est += α / w,  α = 3 (1 − β)/(1 + β)
 //! after a loss                       W_max = w, or w (1 + β)/2 if w < W_max (fast convergence);  ssthresh = max(β w, 2)
 //! ```
-//! `w` and `W` windows (packets), `t`, K and `rtt` (the least one) (s), C (packets/s³). While W_max is unknown `w` grows by
-//! at least 1/20 per acknowledged packet. A timeout forgets everything; an idle time shifts `t`. RFC 9438; Linux's
-//! `tcp_cubic.c` 2.3, whose constants C = 410/1024, β = 717/1024 and α = 8/15 (integer arithmetic) are the default.
-//! Option `constants = "rfc9438"`: C = 0.4, β = 0.7, α = 9/17 and, once W_est reaches the window before the loss, α = 1
-//! (RFC 9438 section 4.3; Linux never switches). Option `hystart = false` turns [HyStart](super::hystart) off. With Linux's
-//! constants the window moves by whole packets, as [`super::cubic_steps`] has it; option `arithmetic = "exact"` takes the formulas above.
+//! `w` and `W` windows (packets), `t`, K and `rtt` (the least one) (s), C (packets/s³). While W_max is unknown `w`
+//! grows by at least 1/20 per acknowledged packet. A timeout forgets everything; an idle time shifts `t`. RFC 9438;
+//! Linux's `tcp_cubic.c` 2.3, whose constants C = 410/1024, β = 717/1024 and α = 8/15 (integer arithmetic) are the
+//! default. Option `constants = "rfc9438"`: C = 0.4, β = 0.7, α = 9/17 and, once W_est reaches the window before the
+//! loss, α = 1 (RFC 9438 section 4.3; Linux never switches). Option `hystart = false` turns [HyStart](super::hystart)
+//! off. With Linux's constants the window moves by whole packets, as [`super::cubic_steps`] has it; option
+//! `arithmetic = "exact"` takes the formulas above.
 //!
-//! The handoff and the sticky-schedulers papers print eq. 1 as K = ∛(W_max β/C) and `cwnd = β cwnd` after a loss. The first needs
-//! the *decrease* for β, the second what *remains*; with 0.7 in both, K(100) is 5.59 s instead of 4.22 s. We compute K
-//! from w₀, which is both. They also set the window to W(t) at once, and leave out W_est and fast convergence.
+//! The handoff and the sticky-schedulers papers print eq. 1 as K = ∛(W_max β/C) and `cwnd = β cwnd` after a loss. The
+//! first needs the *decrease* for β, the second what *remains*; with 0.7 in both, K(100) is 5.59 s instead of 4.22 s.
+//! We compute K from w₀, which is both. They also set the window to W(t) at once, and leave out W_est and fast
+//! convergence.
 //!
-//! Ours: the clock has no ticks; a spurious reduction restores the window only, as in Linux (RFC 9438 section 4.9 restores the epoch).
+//! Ours: the clock has no ticks; a spurious reduction restores the window only, as in Linux (RFC 9438 section 4.9
+//! restores the epoch).
 
 use super::cubic_steps::Steps;
 use super::hystart::HyStart;

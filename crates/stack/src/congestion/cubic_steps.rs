@@ -5,9 +5,9 @@
 //! W_est += 1                             after each ⌊15 w / 8⌋ acknowledged packets
 //! count  ≤ ⌊w / (W_est − w)⌋            where W_est lies above;  count ≥ 2
 //! ```
-//! While the window stays as it is, `count` is computed anew only every 1/32 s. That and the rounding make Linux slower than the
-//! formula at small windows: W_est gains a packet at a time, and the window follows a window of acknowledgments later.
-//! Source: Linux `tcp_cubic.c` 2.3 (`bictcp_update`), `tcp_cong_avoid_ai`.
+//! While the window stays as it is, `count` is computed anew only every 1/32 s. That and the rounding make Linux slower
+//! than the formula at small windows: W_est gains a packet at a time, and the window follows a window of
+//! acknowledgments later. Source: Linux `tcp_cubic.c` 2.3 (`bictcp_update`), `tcp_cong_avoid_ai`.
 
 use super::Window;
 use anabranch_units::{Duration, Instant};

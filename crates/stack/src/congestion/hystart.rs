@@ -6,9 +6,10 @@
 //!   delay   the least round trip of more than 8 samples in the round > base + clamp(base/8, 4 ms, 16 ms)
 //! either:   ssthresh = w
 //! ```
-//! `w` window (packets), `base` least round trip (s), `d` what segmentation offload may delay an acknowledgment: the time of four of its
-//! bursts at the pacing rate, at most 1 ms. Ha, Rhee, "Taming the Elephants: New TCP Slow Start", Computer Networks 2011;
-//! thresholds as in Linux's `tcp_cubic.c` 2.3. This is the classic algorithm, not HyStart++ (RFC 9406).
+//! `w` window (packets), `base` least round trip (s), `d` what segmentation offload may delay an acknowledgment: the
+//! time of four of its bursts at the pacing rate, at most 1 ms. Ha, Rhee, "Taming the Elephants: New TCP Slow Start",
+//! Computer Networks 2011; thresholds as in Linux's `tcp_cubic.c` 2.3. This is the classic algorithm, not HyStart++
+//! (RFC 9406).
 //!
 //! After it has fired it is off until a retransmission timeout.
 
@@ -45,8 +46,8 @@ impl HyStart {
         *self = HyStart { rounds: self.rounds, ..HyStart::default() };
     }
 
-    /// Whether slow start shall end with this sample of the round trip. `base` is the least one; `pacing` is the rate at which
-    /// the sender would or does pace.
+    /// Whether slow start shall end with this sample of the round trip. `base` is the least one; `pacing` is the rate
+    /// at which the sender would or does pace.
     pub(super) fn ends_slow_start(
         &mut self,
         ack: &Ack,
@@ -104,7 +105,8 @@ mod tests {
 
     const BASE: f64 = 0.05;
 
-    /// Feeds acknowledgments of one round, `spacing` seconds apart, each with a round trip; returns when it fired, counted from 1.
+    /// Feeds acknowledgments of one round, `spacing` seconds apart, each with a round trip; returns when it fired,
+    /// counted from 1.
     fn fires_after(packets: u32, spacing: f64, paced: bool, rtt: impl Fn(u64) -> f64) -> Option<u64> {
         let pacing_rate = paced.then(|| Bandwidth::from_mbps(10));
         let window = Window { pacing_rate, ..Window::initial(packets) };

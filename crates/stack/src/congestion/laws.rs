@@ -1,9 +1,9 @@
 //! The controllers' laws: which average window each settles at, given a loss rate and a round trip.
 //!
-//! The model drives the registered controllers themselves: each path sends its window once per round trip, evenly spaced, and
-//! every packet is acknowledged or lost. A loss reduces the window once; for one window after it nothing grows, and
-//! further losses belong to the same repair. No timeouts, no link limits. Targets and tolerances are those of the project's
-//! specification: closed forms, the table of RFC 9438, and an independent program with the same model.
+//! The model drives the registered controllers themselves: each path sends its window once per round trip, evenly
+//! spaced, and every packet is acknowledged or lost. A loss reduces the window once; for one window after it nothing
+//! grows, and further losses belong to the same repair. No timeouts, no link limits. Targets and tolerances are those
+//! of the project's specification: closed forms, the table of RFC 9438, and an independent program with the same model.
 
 use super::testing::{ack, assert_near, at, create, view};
 use super::{Ack, CongestionControl, LossCause, Siblings, Window};
@@ -118,7 +118,8 @@ impl Model {
 
 const RTT: f64 = 0.1;
 
-/// The average window of a single path over about that many losses. `guess` is what is expected, and sets the length only.
+/// The average window of a single path over about that many losses. `guess` is what is expected, and sets the length
+/// only.
 fn single(name: &str, options: &[(&str, Value)], loss: Loss, losses: f64, guess: f64) -> f64 {
     let packets = match loss {
         Loss::Bernoulli(p) => losses / p,
@@ -161,13 +162,13 @@ fn newreno_under_periodic_loss_is_mathis_formula() {
     }
 }
 
-/// RFC 9438 tables 1 and 2 for a round trip of 0.1 s, the larger of CUBIC and Reno: packets per loss, average window, and
-/// how many losses to watch.
+/// RFC 9438 tables 1 and 2 for a round trip of 0.1 s, the larger of CUBIC and Reno: packets per loss, average window,
+/// and how many losses to watch.
 const RFC_TABLE: [(u64, f64, u64); 5] =
     [(100, 12.0, 200), (1000, 38.0, 200), (10_000, 187.0, 20), (100_000, 1054.0, 20), (1_000_000, 5926.0, 5)];
 
-/// The average window under periodic loss, and that at the last loss, from a first loss at `start` packets. Without the pause
-/// after a loss, which the closed form does not know.
+/// The average window under periodic loss, and that at the last loss, from a first loss at `start` packets. Without the
+/// pause after a loss, which the closed form does not know.
 fn cubic_cycle(options: &[(&str, Value)], period: u64, start: f64, losses: u64) -> (f64, f64) {
     let mut model = Model::new("cubic", options, &[(RTT, Loss::Every(period))]);
     model.paths[0].window.cwnd = Packets::from_f64(start);
@@ -187,8 +188,8 @@ fn cubic_cycle(options: &[(&str, Value)], period: u64, start: f64, losses: u64) 
 fn cubic_under_periodic_loss_is_the_table_of_rfc_9438() {
     for options in [&exact(), &rfc_9438()] {
         for (period, average, losses) in RFC_TABLE {
-            // The average is (3 + β)/4 of the window at a loss. That window is neutrally stable: it comes back to where it was. From
-            // a little above, fast convergence would take it far below; so we begin a little below.
+            // The average is (3 + β)/4 of the window at a loss. That window is neutrally stable: it comes back to where
+            // it was. From a little above, fast convergence would take it far below; so we begin a little below.
             let at_loss = average * 4.0 / 3.7;
             let (found, last) = cubic_cycle(options, period, 0.98 * at_loss, losses);
             assert_near(found, average, 0.05);
@@ -223,8 +224,8 @@ fn cubic_under_rare_random_loss_for_long() {
     assert_cubic(&rfc_9438(), &[(1e-4, 214.0)], 10_000.0);
 }
 
-/// Checks a coupled controller on two paths: the total over that of NewReno on one of them if both lose one packet in a thousand, and
-/// both windows if the second one loses four.
+/// Checks a coupled controller on two paths: the total over that of NewReno on one of them if both lose one packet in a
+/// thousand, and both windows if the second one loses four.
 fn assert_pair(name: &str, total: f64, windows: [f64; 2], seconds: f64) {
     let run = |p: [f64; 2]| Model::new(name, &[], &p.map(|p| (RTT, Loss::Bernoulli(p)))).average_windows(seconds);
     let newreno = 1.286 / 1e-3_f64.sqrt();

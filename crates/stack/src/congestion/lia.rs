@@ -11,7 +11,8 @@
 //! Ours: α is computed anew for every acknowledgment. RFC 6356 allows, and Linux's Multipath TCP v0.9x does, keeping
 //! it for a window; and the window moves by fractions, where Linux adds a packet after so many acknowledgments.
 //! The handoff paper (Fujiwara et al.) prints eq. 4 without α's definition, sums from 0 to n over n subflows,
-//! and says that the total grows no faster than one Reno; the minimum is a bound for each subflow, so we follow the RFC.
+//! and says that the total grows no faster than one Reno; the minimum is a bound for each subflow, so we follow the
+//! RFC.
 
 use super::{Ack, CongestionControl, Entry, LossCause, Siblings, Window, coupled};
 use anabranch_units::Instant;
@@ -75,7 +76,8 @@ mod tests {
 
     #[test]
     fn no_subflow_grows_faster_than_one_tcp_on_its_path() {
-        // The short path has α = 22 · 2/0.01² / (2/0.01 + 20/1)² = 9.09, and 9.09 / 22 < 1/2, but 1/20 caps the long one.
+        // The short path has α = 22 · 2/0.01² / (2/0.01 + 20/1)² = 9.09, and 9.09 / 22 < 1/2, but 1/20 caps the long
+        // one.
         let all = [view(0, 2.0, 0.01), view(1, 20.0, 1.0)];
         assert_near(growth(&mut Lia, 2.0, &all, 0), 9.0909 / 22.0, 1e-4);
         assert_near(growth(&mut Lia, 20.0, &all, 1), 1.0 / 20.0, 1e-6);

@@ -7,15 +7,18 @@
 //!   θ = min_k w_k / Σ w_k   while   R_r > 1.5 Γ_r,   else 1                                                 (2)
 //!   Γ_r = Σ i·R_(i) / Σ i over the last ten samples R_(1..10) before R_r, the newest with i = 10
 //! ```
-//! `w` windows (packets), `x = w/rtt` rates (packets/s), `rtt` smoothed and `R` momentary round trips (s), λ losses (1/s).
-//! Zhao, Liu, Zhang, Cui, Jiang, Gong, "MPTCP+: Enhancing Adaptive HTTP Video Streaming over Multipath", section III.B.
+//! `w` windows (packets), `x = w/rtt` rates (packets/s), `rtt` smoothed and `R` momentary round trips (s), λ losses
+//! (1/s). Zhao, Liu, Zhang, Cui, Jiang, Gong, "MPTCP+: Enhancing Adaptive HTTP Video Streaming over Multipath", section
+//! III.B.
 //!
-//! The paper gives a fluid model only. We match it term by term: gaining I per acknowledged packet and losing D per lost
-//! one is dx/dt = (x I − λ D x)/rtt, hence I and D above. With θ = 1 this is OLIA without its α, so that nothing moves a window back
-//! from the path on which it parks. The paper leaves open, and we choose: the weights (linear); that Γ excludes
+//! The paper gives a fluid model only. We match it term by term: gaining I per acknowledged packet and losing D per
+//! lost one is dx/dt = (x I − λ D x)/rtt, hence I and D above. With θ = 1 this is OLIA without its α, so that nothing
+//! moves a window back from the path on which it parks. The paper leaves open, and we choose: the weights (linear);
+//! that Γ excludes
 //! the current sample; that R is a momentary sample, as a smoothed one never exceeds 1.5 Γ; and what one sample
-//! is: option `gamma_unit`, the last of each round trip (`"rtt-round"`, the default) or every one (`"ack"`). θ holds until
-//! the next sample. Sums and minimum run over the paths that the path policy allows; a disabled one would make θ zero.
+//! is: option `gamma_unit`, the last of each round trip (`"rtt-round"`, the default) or every one (`"ack"`). θ holds
+//! until the next sample. Sums and minimum run over the paths that the path policy allows; a disabled one would make θ
+//! zero.
 
 use super::coupled::{self, Path};
 use super::rounds::Rounds;

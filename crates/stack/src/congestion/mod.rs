@@ -102,9 +102,10 @@ impl Window {
         acked - (grown - cwnd)
     }
 
-    /// One packet for each window of acknowledged ones. The window counts in whole packets, as Linux does (`tcp_cong_avoid_ai`): its
-    /// fraction is the share of the next step that has been acknowledged, and what a step leaves over is a smaller share of the next one.
-    /// Delayed acknowledgments come in pairs, so whether a step comes with this pair or the next one hangs on a single packet.
+    /// One packet for each window of acknowledged ones. The window counts in whole packets, as Linux does
+    /// (`tcp_cong_avoid_ai`): its fraction is the share of the next step that has been acknowledged, and what a step
+    /// leaves over is a smaller share of the next one. Delayed acknowledgments come in pairs, so whether a step comes
+    /// with this pair or the next one hangs on a single packet.
     pub fn grow_per_window(&mut self, acked: f64) {
         /// Acknowledged packets that may have been lost by rounding.
         const ROUNDING: f64 = 1e-3;

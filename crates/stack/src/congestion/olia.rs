@@ -10,7 +10,8 @@
 //! after a loss                       ssthresh = max(w_i / 2, 2)
 //! ```
 //! `w` windows (packets), `rtt` smoothed round trips (s), `l` in payload bytes; the subflow keeps it. The α_i of all
-//! paths sum to zero. Khalili et al., "MPTCP Is Not Pareto-Optimal", CoNEXT 2012; draft-khalili-mptcp-congestion-control-05.
+//! paths sum to zero. Khalili et al., "MPTCP Is Not Pareto-Optimal", CoNEXT 2012;
+//! draft-khalili-mptcp-congestion-control-05.
 //!
 //! Ours: windows are fractions; so that M can hold more than one path, whole packets are compared, as Linux's integer
 //! windows are. Ties in B are relative to [`TIE`]. Linux's Multipath TCP v0.9x accumulates thousandths and then moves

@@ -8,18 +8,19 @@
 //!   drain                    q ≥ 2·q_min:  w *= base / (2 rtt), and q_min is forgotten        q = rtt − base
 //! after a loss               ssthresh = max(w/2, 2)
 //! ```
-//! `w` window, `diff` and `α` queued packets (packets), `rtt` mean and `base` least round trip (s), `q` queueing delay (s),
-//! `x = w/rtt` rates (packets/s). `diff` and `α` are compared as whole packets, which leaves a dead band of one. Fewer than three
-//! samples in a round are ignored: NewReno then. After a repair α begins again at 2; after an idle time `base` is
-//! forgotten.
+//! `w` window, `diff` and `α` queued packets (packets), `rtt` mean and `base` least round trip (s), `q` queueing delay
+//! (s), `x = w/rtt` rates (packets/s). `diff` and `α` are compared as whole packets, which leaves a dead band of one.
+//! Fewer than three samples in a round are ignored: NewReno then. After a repair α begins again at 2; after an idle
+//! time `base` is forgotten.
 //! Cao, Xu, Fu, "Delay-based Congestion Control for Multipath TCP", ICNP 2012; draft-xu-mptcp-congestion-control-05.
 //!
-//! Ours: siblings weigh in with window over smoothed round trip; Linux's Multipath TCP v0.9x takes their rate when they last
-//! reached α. And `q_min` is kept, and the window drained, only while `diff ≥ α`: in that kernel both happen always, so that
-//! the first packet queued on an empty path already doubles the least delay and halves the window, and α is never reached.
-//! Option `drain = "kernel"` gives the kernel's rule (`"at-target"` is the default).
+//! Ours: siblings weigh in with window over smoothed round trip; Linux's Multipath TCP v0.9x takes their rate when they
+//! last reached α. And `q_min` is kept, and the window drained, only while `diff ≥ α`: in that kernel both happen
+//! always, so that the first packet queued on an empty path already doubles the least delay and halves the window, and
+//! α is never reached. Option `drain = "kernel"` gives the kernel's rule (`"at-target"` is the default).
 //!
-//! As every delay-based controller it starves with loss-based ones at its bottleneck, and takes a longer route for a queue.
+//! As every delay-based controller it starves with loss-based ones at its bottleneck, and takes a longer route for a
+//! queue.
 
 use super::coupled::{self, Path};
 use super::rounds::Rounds;

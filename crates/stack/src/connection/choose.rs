@@ -1,5 +1,5 @@
-//! Chooses the next segment to send, in a fixed order: handshakes and resets, retransmissions, data queued on a subflow,
-//! data placed by the scheduler, DATA_FIN and FIN, acknowledgments.
+//! Chooses the next segment to send, in a fixed order: handshakes and resets, retransmissions, data queued on a
+//! subflow, data placed by the scheduler, DATA_FIN and FIN, acknowledgments.
 //!
 //! A choice moves no data and clears no flag: `carry_out` does. What choosing leaves behind are its own notes: why data
 //! waits, bursts that were deferred, windows that decayed while nothing was sent, and penalties.
@@ -111,7 +111,8 @@ impl Connection {
             return None;
         }
         for at in repairing_or_paced.iter() {
-            // What shows the size of packets that pass comes right behind the packet that it is compared with, whatever the pace is.
+            // What shows the size of packets that pass comes right behind the packet that it is compared with, whatever
+            // the pace is.
             let subflow = &self.subflows[at];
             let at_once = subflow.is_established() && subflow.sender.exceeds_window();
             if !(at_once || self.may_send_now(now, at)) || !self.subflows[at].sender.may_retransmit() {
@@ -200,15 +201,15 @@ impl Connection {
         None
     }
 
-    /// The subflow whose queue comes next. A cap leaves all of them less than they could carry together: what the peer needs first leaves
-    /// first, or the queue that comes last would hold up the stream.
+    /// The subflow whose queue comes next. A cap leaves all of them less than they could carry together: what the peer
+    /// needs first leaves first, or the queue that comes last would hold up the stream.
     fn next_queue(&self, queued: SubflowSet) -> Option<usize> {
         let needed = |at: &usize| self.subflows[*at].queue.front().map(|chunk| chunk.stream_offset);
         if self.pace_cap.rate().is_some() { queued.iter().min_by_key(needed) } else { queued.iter().next() }
     }
 
-    /// Removes what was acknowledged meanwhile, through another subflow, from the front of the queue: it need not be sent
-    /// at all. Upstream Linux cannot take back what stands in the queue of a TCP.
+    /// Removes what was acknowledged meanwhile, through another subflow, from the front of the queue: it need not be
+    /// sent at all. Upstream Linux cannot take back what stands in the queue of a TCP.
     fn drop_acknowledged(&mut self, at: usize, payload: u64) {
         if self.config.transport.failover == Failover::Upstream || !self.subflows[at].sender.has_room() {
             return;
@@ -257,7 +258,8 @@ impl Connection {
         }
         self.size_send_buffer();
         let unsent = self.outgoing.unsent();
-        // In plain TCP the position in the subflow is that in the stream, so nothing can be sent twice under another number.
+        // In plain TCP the position in the subflow is that in the stream, so nothing can be sent twice under another
+        // number.
         let under_way = self.mode() == Mode::Multipath && self.outgoing.next > self.outgoing.unacked();
         if unsent == 0 && !(under_way && self.forecasting.services.duplicates) {
             self.note_waits(now, false, false);
@@ -325,8 +327,8 @@ impl Connection {
         Some(NextSegment::Data { at, chunk, source: Source::Unsent })
     }
 
-    /// Payload of the next segment with data from this source: that of a `full` segment, or that of one which tries a larger size. `None`:
-    /// such a segment waits for room in the peer's window.
+    /// Payload of the next segment with data from this source: that of a `full` segment, or that of one which tries a
+    /// larger size. `None`: such a segment waits for room in the peer's window.
     #[inline]
     fn size_to_send(&mut self, now: Instant, at: usize, full: u32, source: Source) -> Option<u32> {
         if self.subflows[at].sender.size().searches(now) { self.try_larger(at, full, source) } else { Some(full) }
@@ -380,8 +382,8 @@ impl Connection {
         Some(NextSegment::Data { at, chunk, source: Source::Reinjection })
     }
 
-    /// The subflows that can take data: usable, not held back by pacing, with room; backups only if nothing else is usable.
-    /// Ignores the subflow `without`.
+    /// The subflows that can take data: usable, not held back by pacing, with room; backups only if nothing else is
+    /// usable. Ignores the subflow `without`.
     fn candidates(&mut self, now: Instant, without: Option<SubflowId>) -> SubflowSet {
         let availability = *self.subflows.availability();
         // Plain TCP has no other subflow on which new data could avoid the repair after a timeout.
@@ -406,8 +408,8 @@ impl Connection {
     }
 
     /// Whether the peer's window blocks new data. A remainder smaller than a segment waits while anything is in flight
-    /// (sender-side silly-window avoidance, RFC 9293 section 3.8.6.2.1), unless a subflow's buffer takes it: upstream Linux fills
-    /// the window to its end.
+    /// (sender-side silly-window avoidance, RFC 9293 section 3.8.6.2.1), unless a subflow's buffer takes it: upstream
+    /// Linux fills the window to its end.
     fn window_blocks(&mut self, unsent: u64) -> bool {
         let space = self.outgoing.window_end().saturating_sub(self.outgoing.next);
         let under_way = self.outgoing.next > self.outgoing.unacked();
@@ -423,15 +425,16 @@ impl Connection {
         self.subflows.views().iter().all(|view| space < u64::from(view.mss))
     }
 
-    /// Whether the window of plain TCP allows a packet that was sent before to be sent again: one that begins in it, or the first one,
-    /// which probes a closed window (RFC 9293 section 3.8.6, SHLD-16; Linux's `tcp_retransmit_skb`).
+    /// Whether the window of plain TCP allows a packet that was sent before to be sent again: one that begins in it, or
+    /// the first one, which probes a closed window (RFC 9293 section 3.8.6, SHLD-16; Linux's `tcp_retransmit_skb`).
     fn window_allows(&self, at: usize, position: u64, record: &Record) -> bool {
         let first = self.subflows[at].sender.board().first_position();
         let within = record.stream_offset < self.outgoing.window_end() + u64::from(record.fin);
         self.mode() != Mode::Plain || position == first || within
     }
 
-    /// The part of a queued chunk that the window allows. What was queued lay within it, but that of plain TCP may shrink.
+    /// The part of a queued chunk that the window allows. What was queued lay within it, but that of plain TCP may
+    /// shrink.
     fn within_window(&self, chunk: Chunk) -> Option<Chunk> {
         if self.mode() != Mode::Plain {
             return Some(chunk);
@@ -440,9 +443,9 @@ impl Connection {
         (space > 0).then_some(Chunk { len: chunk.len.min(space), ..chunk })
     }
 
-    /// Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; legacy `mptcp_rcv_buf_optimization`): the
-    /// segment that blocks the window is retransmitted on the fastest subflow with room, and the window of the subflow
-    /// that holds it is halved.
+    /// Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; legacy `mptcp_rcv_buf_optimization`):
+    /// the segment that blocks the window is retransmitted on the fastest subflow with room, and the window of the
+    /// subflow that holds it is halved.
     fn relieve_window(&mut self, now: Instant, candidates: SubflowSet) -> Option<NextSegment> {
         let head = self.outgoing.unacked();
         if !self.config.transport.opportunistic_retransmission || self.progress.relieved_at == Some(head) {
@@ -520,8 +523,8 @@ impl Connection {
         }
     }
 
-    /// An acknowledgment that leaves before data: what reading made due, and the first one of a connection, which Linux sends before the
-    /// application can answer (also where the host does not [ask](Connection::begin_reading)).
+    /// An acknowledgment that leaves before data: what reading made due, and the first one of a connection, which Linux
+    /// sends before the application can answer (also where the host does not [ask](Connection::begin_reading)).
     fn choose_early_acknowledgment(&mut self, now: Instant) -> Option<NextSegment> {
         let unanswered = self.incoming.next() > 0 && self.outgoing.next == 0;
         if unanswered || self.waits.acknowledges_first { self.choose_acknowledgment(now) } else { None }

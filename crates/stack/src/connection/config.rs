@@ -33,11 +33,13 @@ pub struct Config {
     pub remote_port: u16,
     /// The paths; the first carries the initial subflow.
     pub paths: Vec<PathConfig>,
-    /// Links may take smaller packets than the paths' MTUs say. Then segments that are lost because of their size are noticed, and
-    /// larger sizes are tried. Where every link is known to take the MTU, this is needless: it costs a few packets after timeouts.
+    /// Links may take smaller packets than the paths' MTUs say. Then segments that are lost because of their size are
+    /// noticed, and larger sizes are tried. Where every link is known to take the MTU, this is needless: it costs a few
+    /// packets after timeouts.
     pub mtu_discovery: bool,
-    /// One in so many segments with new data, on average, is withheld for a round trip, and a subflow is reset whose peer acknowledges it
-    /// before. `None`: the peer is trusted not to acknowledge what it has not received, as in simulation.
+    /// One in so many segments with new data, on average, is withheld for a round trip, and a subflow is reset whose
+    /// peer acknowledges it before. `None`: the peer is trusted not to acknowledge what it has not received, as in
+    /// simulation.
     pub withheld_interval: Option<NonZeroU32>,
 }
 
@@ -66,7 +68,8 @@ impl Config {
         own.map_or(&self.transport.congestion_control, |(_, choice)| choice)
     }
 
-    /// The host that makes the parts that are in no registry; `None` if all are in one. A configuration has parts of one host.
+    /// The host that makes the parts that are in no registry; `None` if all are in one. A configuration has parts of
+    /// one host.
     pub fn external_parts(&self) -> Option<&Arc<dyn ExternalParts>> {
         let transport = &self.transport;
         let own = self.path_congestion_control.iter().map(|(_, choice)| choice);

@@ -2,8 +2,8 @@
 
 use anabranch_units::Instant;
 
-/// The time at which a timer is due; the default is one that does not run. As one number, which the earliest of many deadlines is
-/// found from without a branch: it is looked for after each packet.
+/// The time at which a timer is due; the default is one that does not run. As one number, which the earliest of many
+/// deadlines is found from without a branch: it is looked for after each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deadline(Instant);
 

@@ -18,7 +18,8 @@ impl Connection {
         Transmit { path: self.subflows[at].path.id, segment, stream_offset }
     }
 
-    /// A segment of the subflow with its ports, numbers and window, but no options. Inlined, so that it is built where it is kept.
+    /// A segment of the subflow with its ports, numbers and window, but no options. Inlined, so that it is built where
+    /// it is kept.
     #[inline(always)]
     fn bare(&mut self, at: usize, flags: Flags, offset: u64) -> Segment {
         let scaled = !flags.contains(Flags::SYN) && self.subflows[at].peer().scales_windows;
@@ -134,8 +135,8 @@ impl Connection {
         if self.subflows[at].sender.record_ended() {
             self.expand_send_buffer(at);
         }
-        // Linux sets PSH at the end of its data and of every burst for segmentation offload. A segment that tries a larger size travels
-        // alone, or a router would drop those behind it in the same burst with it.
+        // Linux sets PSH at the end of its data and of every burst for segmentation offload. A segment that tries a
+        // larger size travels alone, or a router would drop those behind it in the same burst with it.
         if last || ends_burst {
             segment.flags = segment.flags | Flags::PSH;
         }
@@ -178,8 +179,8 @@ impl Connection {
         self.transmission(at, segment, record.stream_offset)
     }
 
-    /// Makes a bare segment carry `len` bytes of the stream from `stream_offset` on, at the subflow's offset `start`; the
-    /// acknowledgment fills the remaining option space. Inlined, as each packet with new data needs it.
+    /// Makes a bare segment carry `len` bytes of the stream from `stream_offset` on, at the subflow's offset `start`;
+    /// the acknowledgment fills the remaining option space. Inlined, as each packet with new data needs it.
     #[inline(always)]
     fn fill_data(&mut self, now: Instant, at: usize, segment: &mut Segment, start: u64, stream_offset: u64, len: u32) {
         segment.payload_len = len;

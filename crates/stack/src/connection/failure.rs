@@ -35,15 +35,15 @@ impl Connection {
         self.mode() == Mode::Plain && subflows.any(|s| s.queued > 0 && s.sender.board().is_empty())
     }
 
-    /// Whether the peer of a plain TCP shrank its window to nothing and answers what probes it: then the connection does not
-    /// time out (RFC 9293 section 3.8.6, SHLD-17).
+    /// Whether the peer of a plain TCP shrank its window to nothing and answers what probes it: then the connection
+    /// does not time out (RFC 9293 section 3.8.6, SHLD-17).
     fn keeps_window_closed(&self, now: Instant, at: usize) -> bool {
         let closed = self.mode() == Mode::Plain && self.outgoing.window_end() <= self.outgoing.unacked();
         closed && now.since(self.subflows[at].last_ack_at) <= CLOSED_WINDOW_SILENCE
     }
 
-    /// The subflow's data may not arrive soon: the others retransmit it, if there are others that work (legacy Multipath TCP). Returns
-    /// whether they do.
+    /// The subflow's data may not arrive soon: the others retransmit it, if there are others that work (legacy
+    /// Multipath TCP). Returns whether they do.
     pub(super) fn hand_over(&mut self, at: usize, cause: CopyCause) -> bool {
         // A subflow that the path policy forbids counts: it may be allowed again because this one fails.
         let alternative = self.subflows.views().iter().enumerate().any(|(i, view)| i != at && view.works());

@@ -1,5 +1,6 @@
-//! What schedulers that forecast arrivals ask of the connection: a list of what is in flight, subflows that are given up because no
-//! acknowledgment arrives from them, and events that explain decisions. Other schedulers ask for none of it, and it costs them nothing.
+//! What schedulers that forecast arrivals ask of the connection: a list of what is in flight, subflows that are given
+//! up because no acknowledgment arrives from them, and events that explain decisions. Other schedulers ask for none of
+//! it, and it costs them nothing.
 
 use super::deadline::Deadline;
 use super::outgoing::Outgoing;
@@ -25,8 +26,8 @@ pub(super) struct Forecasting {
     given_up: Vec<GivenUp>,
 }
 
-/// How often a subflow that was given up is probed. Its retransmission timer backs off: after an outage of ten seconds it may wait for
-/// six more.
+/// How often a subflow that was given up is probed. Its retransmission timer backs off: after an outage of ten seconds
+/// it may wait for six more.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A subflow that was given up.
@@ -134,8 +135,8 @@ impl Connection {
         }
     }
 
-    /// Probes the subflows that were given up, so that a path that is back is found soon: a segment with an old number makes the peer
-    /// answer at once, and takes no window.
+    /// Probes the subflows that were given up, so that a path that is back is found soon: a segment with an old number
+    /// makes the peer answer at once, and takes no window.
     #[cold]
     fn probe_given_up(&mut self, now: Instant) {
         let (subflows, forecasting) = (&mut self.subflows, &mut self.forecasting);
@@ -150,8 +151,9 @@ impl Connection {
         }
     }
 
-    /// A subflow that works no more answers, but acknowledges nothing new. If it was probed, what it had in flight before is lost, because
-    /// the answer to the probe came first; it is sent again without the wait of the timer, which has backed off.
+    /// A subflow that works no more answers, but acknowledges nothing new. If it was probed, what it had in flight
+    /// before is lost, because the answer to the probe came first; it is sent again without the wait of the timer,
+    /// which has backed off.
     #[cold]
     pub(super) fn on_sign_of_life(&mut self, now: Instant, at: usize) {
         if self.forecasting.was_probed(self.subflows[at].id) {

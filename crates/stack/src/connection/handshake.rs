@@ -209,8 +209,8 @@ impl Connection {
         true
     }
 
-    /// Drops the oldest join whose proof has not arrived: a host that knows the token alone could otherwise keep the peer's
-    /// joins out. Returns whether there was one.
+    /// Drops the oldest join whose proof has not arrived: a host that knows the token alone could otherwise keep the
+    /// peer's joins out. Returns whether there was one.
     fn displace_half_open_join(&mut self, now: Instant) -> bool {
         let is_half_open = |s: &Subflow| s.state == State::SynReceived && matches!(s.opening, Opening::Join { .. });
         let Some(oldest) = self.subflows.iter().position(is_half_open) else { return false };
@@ -219,7 +219,8 @@ impl Connection {
         true
     }
 
-    /// Processes a segment of a subflow that is not established. Returns the subflow's position if the segment may be processed further.
+    /// Processes a segment of a subflow that is not established. Returns the subflow's position if the segment may be
+    /// processed further.
     pub(super) fn check_opening(&mut self, now: Instant, at: usize, segment: &Segment) -> Option<usize> {
         match self.subflows[at].state {
             State::Established => Some(at),
@@ -302,8 +303,8 @@ impl Connection {
     fn establish(&mut self, now: Instant, at: usize) {
         let subflow = self.subflows.change(at);
         let (id, path, rtt) = (subflow.id, subflow.path.id, subflow.sender.rtt().srtt());
-        // A client's third segment completes the handshake of the connection, and a server's fourth one that of a join. The last
-        // segment of a handshake is not answered.
+        // A client's third segment completes the handshake of the connection, and a server's fourth one that of a join.
+        // The last segment of a handshake is not answered.
         let answered = match (subflow.state, subflow.opening) {
             (State::SynSent, Opening::Initial) | (State::SynReceived, Opening::Join { .. }) => true,
             (State::SynReceived, Opening::Initial) | (State::JoinSent, _) => false,

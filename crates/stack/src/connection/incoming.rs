@@ -65,7 +65,8 @@ pub(crate) struct Surroundings {
 }
 
 impl Incoming {
-    /// A connection whose subflows accept `first_window` bytes at first, and the largest window of which needs this scale.
+    /// A connection whose subflows accept `first_window` bytes at first, and the largest window of which needs this
+    /// scale.
     pub fn new((memory, first_window): (ReceiveMemory, u64), scale: u8) -> Self {
         Incoming {
             next: 0,
@@ -81,9 +82,9 @@ impl Incoming {
         }
     }
 
-    /// Accepts bytes of a subflow in the order in which it has them. A piece that ends beyond the advertised window is accepted only as
-    /// the next of the stream, and while the application reads (Linux's `mptcp_data_queue_ofo`). `held` is what subflows hold beyond
-    /// their own holes.
+    /// Accepts bytes of a subflow in the order in which it has them. A piece that ends beyond the advertised window is
+    /// accepted only as the next of the stream, and while the application reads (Linux's `mptcp_data_queue_ofo`).
+    /// `held` is what subflows hold beyond their own holes.
     pub fn on_bytes(
         &mut self,
         now: Instant,
@@ -196,19 +197,20 @@ impl Incoming {
         self.memory.freeze(frozen);
     }
 
-    /// The share of payload in the memory of its packets is known. A Multipath TCP connection asks its subflows when it measures
-    /// how much is read; a TCP connection knows it with each packet.
+    /// The share of payload in the memory of its packets is known. A Multipath TCP connection asks its subflows when it
+    /// measures how much is read; a TCP connection knows it with each packet.
     pub fn set_share(&mut self, share: u64) {
         self.memory.set_share(share);
     }
 
-    /// The free part of the buffer: without packets that wait to be read or for a hole to be filled (Linux's `mptcp_space`).
+    /// The free part of the buffer: without packets that wait to be read or for a hole to be filled (Linux's
+    /// `mptcp_space`).
     fn space(&self) -> u64 {
         self.memory.room_for_payload(self.readable_memory + self.ahead.memory())
     }
 
-    /// The free buffer as far as a subflow's own window allows. There is none where less than a packet or than a sixteenth of the
-    /// buffer is free (Linux's `__tcp_select_window`).
+    /// The free buffer as far as a subflow's own window allows. There is none where less than a packet or than a
+    /// sixteenth of the buffer is free (Linux's `__tcp_select_window`).
     pub fn free(&self, own: OwnWindow) -> u64 {
         if self.is_empty() {
             return self.memory.payload().min(own.opened);
@@ -236,7 +238,8 @@ impl Incoming {
         self.space() < own.opened
     }
 
-    /// Whether there is room for a window of so many bytes, as far as a subflow's own window allows, with what rounding adds.
+    /// Whether there is room for a window of so many bytes, as far as a subflow's own window allows, with what rounding
+    /// adds.
     pub fn allows(&self, own: OwnWindow, window: u64) -> bool {
         round_up(self.free(own), self.scale) >= window
     }
@@ -251,7 +254,8 @@ impl Incoming {
         self.advertised
     }
 
-    /// Whether there is at least twice as much room as was advertised last, so that subflows may have to advertise it at once.
+    /// Whether there is at least twice as much room as was advertised last, so that subflows may have to advertise it
+    /// at once.
     pub fn has_opened(&self) -> bool {
         self.space() >= 2 * self.advertised
     }
@@ -266,14 +270,14 @@ impl Incoming {
         self.edge
     }
 
-    /// One past the last byte that a sender may send which adds an older window to a data acknowledgment: no window is larger than the
-    /// empty buffer.
+    /// One past the last byte that a sender may send which adds an older window to a data acknowledgment: no window is
+    /// larger than the empty buffer.
     pub fn reach(&self) -> u64 {
         self.edge.max(self.next + round_up(self.memory.payload(), self.scale))
     }
 
-    /// The window to advertise on a subflow, in units of `1 << scale`; records it. What is free is rounded up as in Linux
-    /// (`tcp_select_window`), what was advertised before is not (`mptcp_set_rwin`).
+    /// The window to advertise on a subflow, in units of `1 << scale`; records it. What is free is rounded up as in
+    /// Linux (`tcp_select_window`), what was advertised before is not (`mptcp_set_rwin`).
     pub fn advertise(&mut self, own: OwnWindow, scale: u8) -> u16 {
         let largest = u64::from(u16::MAX) << scale;
         let selected = round_up(self.free(own), scale).min(largest);
@@ -294,7 +298,8 @@ fn round_up(bytes: u64, scale: u8) -> u64 {
     (bytes + unit - 1) & !(unit - 1)
 }
 
-/// `part` of `whole` of the memory: what is left of a packet is counted with its share. Rare, because applications read what there is.
+/// `part` of `whole` of the memory: what is left of a packet is counted with its share. Rare, because applications read
+/// what there is.
 #[cold]
 fn part_of(memory: u64, part: u64, whole: u64) -> u64 {
     (u128::from(memory) * u128::from(part) / u128::from(whole)) as u64

@@ -8,8 +8,8 @@ use anabranch_events::{Limit, PathLimit};
 use anabranch_units::{Duration, Instant, PathId};
 
 impl Connection {
-    /// What limits each of the paths, in the order of [`Config::paths`](super::Config::paths). To be called when everything that may be
-    /// sent was sent ([`Connection::transmit`]).
+    /// What limits each of the paths, in the order of [`Config::paths`](super::Config::paths). To be called when
+    /// everything that may be sent was sent ([`Connection::transmit`]).
     pub fn limits(&self, now: Instant) -> Vec<PathLimit> {
         let views = self.views();
         let of_path = |path: PathId| {

@@ -6,12 +6,13 @@
 //! [`Connection::poll_transmit`] until it returns `None` (or [`Connection::transmit`], which comes to the same), then
 //! [`Connection::poll_timeout`] for the time of the next call. *Getters* change nothing.
 //!
-//! The files, in the order of a segment's life: `receive` (ordered checks of a segment) and `predict` (the segment that a
-//! transfer without loss expects), `choose` (the next segment to send), `carry_out` (moves what the choice takes), `encode`
-//! (builds the segment, decides nothing), `timers`. Also: `subflows` (the subflows with their views), `incoming` and
-//! `outgoing` (the two streams), `handshake`, `addresses` (ADD_ADDR, REMOVE_ADDR), `failure` (reinjection, closed
-//! subflows), `stale` (failures as in upstream Linux), `fallback` (plain TCP), `policy` (path policies), `path_mtu` (packets that were
-//! too big), `withhold` (peers that acknowledge what they have not received), `forecasting` (what schedulers
+//! The files, in the order of a segment's life: `receive` (ordered checks of a segment) and `predict` (the segment that
+//! a transfer without loss expects), `choose` (the next segment to send), `carry_out` (moves what the choice takes),
+//! `encode` (builds the segment, decides nothing), `timers`. Also: `subflows` (the subflows with their views),
+//! `incoming` and `outgoing` (the two streams), `handshake`, `addresses` (ADD_ADDR, REMOVE_ADDR), `failure`
+//! (reinjection, closed subflows), `stale` (failures as in upstream Linux), `fallback` (plain TCP), `policy` (path
+//! policies), `path_mtu` (packets that were too big), `withhold` (peers that acknowledge what they have not received),
+//! `forecasting` (what schedulers
 //! that forecast arrivals ask for), `limits` (what keeps a path from carrying more), `report` (reasons of decisions),
 //! `pace_cap` (a limit of the rate of all subflows together), `room` (how
 //! much an application may write ahead), and `resets` (for segments of no subflow).
@@ -179,8 +180,8 @@ impl Connection {
     /// A client. The first [`Connection::poll_transmit`] yields its SYN.
     ///
     /// # Errors
-    /// If there are more than [`SubflowSet::CAPACITY`] paths, or if the scheduler or a congestion control does not exist or
-    /// refuses its options.
+    /// If there are more than [`SubflowSet::CAPACITY`] paths, or if the scheduler or a congestion control does not
+    /// exist or refuses its options.
     pub fn client(config: Config, entropy: Box<dyn Entropy>) -> Result<Self, OptionError> {
         let mut connection = Self::new(config, entropy, Role::Client)?;
         let path = connection.config.paths[0];
@@ -315,10 +316,10 @@ impl Connection {
         taken
     }
 
-    /// Data arrived, and the application is about to read. In Linux an acknowledgment that the arrival made due has left by then, and its window
-    /// has no room for what became readable. Returns whether that matters: then the host sends what is due ([`Connection::transmit`])
-    /// before the application reads. Otherwise it leaves before what the application writes next. A host need not call this; its
-    /// acknowledgments then have the room.
+    /// Data arrived, and the application is about to read. In Linux an acknowledgment that the arrival made due has
+    /// left by then, and its window has no room for what became readable. Returns whether that matters: then the host
+    /// sends what is due ([`Connection::transmit`]) before the application reads. Otherwise it leaves before what the
+    /// application writes next. A host need not call this; its acknowledgments then have the room.
     #[inline]
     pub fn begin_reading(&mut self) -> bool {
         let Some(at) = self.waits.answers_on.take() else { return false };
@@ -340,9 +341,10 @@ impl Connection {
         }
     }
 
-    /// The application has made room: each subflow advertises it at once whose own window it doubles (Linux's `mptcp_cleanup_rbuf` and
-    /// `tcp_cleanup_rbuf`). A subflow's own window is what it advertised last, less what has arrived on it since. Where a hole was
-    /// filled through another subflow it is as large as before, and nothing is sent.
+    /// The application has made room: each subflow advertises it at once whose own window it doubles (Linux's
+    /// `mptcp_cleanup_rbuf` and `tcp_cleanup_rbuf`). A subflow's own window is what it advertised last, less what has
+    /// arrived on it since. Where a hole was filled through another subflow it is as large as before, and nothing is
+    /// sent.
     fn advertise_room(&mut self) {
         if self.mode() == Mode::Multipath && !self.incoming.has_opened() {
             return;
@@ -378,13 +380,15 @@ impl Connection {
         self.remove_dead(now);
     }
 
-    /// How long packets of the subflows wait in queues: of each with data in flight, its smoothed round trip less its least one.
+    /// How long packets of the subflows wait in queues: of each with data in flight, its smoothed round trip less its
+    /// least one.
     pub fn queueing_delays(&self) -> impl Iterator<Item = (SubflowId, Duration)> {
         self.subflows.iter().filter_map(|subflow| Some((subflow.id, subflow.queueing_delay()?)))
     }
 
-    /// Whether events have what takes time to find out and no behaviour depends on: how the scheduler saw each subflow when it decided about
-    /// new data, and which subflow data was given before that is copied. A host that keeps a table of events asks for it.
+    /// Whether events have what takes time to find out and no behaviour depends on: how the scheduler saw each subflow
+    /// when it decided about new data, and which subflow data was given before that is copied. A host that keeps a
+    /// table of events asks for it.
     pub fn report_decisions(&mut self, wanted: bool) {
         self.reports_decisions = wanted;
     }
@@ -394,14 +398,14 @@ impl Connection {
         self.hints = hints;
     }
 
-    /// When the viewer's buffer will be empty if nothing more arrives, by the application's estimate; `None` where it has none. Schedulers
-    /// see it ([`ConnectionView::buffer`]) when something happens next.
+    /// When the viewer's buffer will be empty if nothing more arrives, by the application's estimate; `None` where it
+    /// has none. Schedulers see it ([`ConnectionView::buffer`]) when something happens next.
     pub fn set_buffered_until(&mut self, time: Option<Instant>) {
         self.buffered_until = time;
     }
 
-    /// Limits the rate of payload that is sent, new or not, over all subflows together; `None` removes the limit. Windows and paces of the
-    /// congestion controls apply as before, and acknowledgments are not limited.
+    /// Limits the rate of payload that is sent, new or not, over all subflows together; `None` removes the limit.
+    /// Windows and paces of the congestion controls apply as before, and acknowledgments are not limited.
     pub fn set_pace_cap(&mut self, rate: Option<Bandwidth>) {
         self.pace_cap.set(rate);
     }
@@ -443,8 +447,8 @@ impl Connection {
         next
     }
 
-    /// Passes the segments to `send` that [`Connection::poll_transmit`] would return, until `send` returns false or there is none left.
-    /// The host gets each where it was built, and moves it once.
+    /// Passes the segments to `send` that [`Connection::poll_transmit`] would return, until `send` returns false or
+    /// there is none left. The host gets each where it was built, and moves it once.
     pub fn transmit(&mut self, now: Instant, send: &mut dyn FnMut(Transmit) -> bool) {
         while let Some(answer) = self.next_answer() {
             if !send(answer) {
@@ -476,7 +480,8 @@ impl Connection {
         }
     }
 
-    /// Emits the notes of the replaceable parts. Every input ends with a poll that yields nothing, so this is the time of all of them.
+    /// Emits the notes of the replaceable parts. Every input ends with a poll that yields nothing, so this is the time
+    /// of all of them.
     fn report_notes(&mut self, now: Instant) {
         let log = &mut self.log;
         self.scheduler.take_notes(&mut |note| log.emit(now, TransportEvent::Noted(note)));
@@ -557,8 +562,8 @@ impl Connection {
         self.subflow_with(path, local_port, remote_port).is_some()
     }
 
-    /// The number of the first byte that the peer has not acknowledged on the subflow of this path with these ports; `None` if there
-    /// is no such subflow.
+    /// The number of the first byte that the peer has not acknowledged on the subflow of this path with these ports;
+    /// `None` if there is no such subflow.
     pub fn first_unacknowledged(&self, path: PathId, local_port: u16, remote_port: u16) -> Option<SeqNumber> {
         self.subflow_with(path, local_port, remote_port).map(|subflow| subflow.isn.at(subflow.sender.acked()))
     }

@@ -7,12 +7,12 @@ use anabranch_events::CopyCause;
 use anabranch_units::SubflowId;
 use std::collections::VecDeque;
 
-/// Linux takes the application's bytes in fragments of at most this many: the pages that it takes at once (32 KiB), less the
-/// description of the fragment (`struct mptcp_data_frag`).
+/// Linux takes the application's bytes in fragments of at most this many: the pages that it takes at once (32 KiB),
+/// less the description of the fragment (`struct mptcp_data_frag`).
 const FRAGMENT: u64 = 32_768 - 40;
 
-/// What the application writes at once, as the testbed's server does and many others do. Linux gives subflows what is written
-/// before the next write begins.
+/// What the application writes at once, as the testbed's server does and many others do. Linux gives subflows what is
+/// written before the next write begins.
 const WRITE: u64 = 65_536;
 
 /// Offsets count bytes of this end's stream from zero.
@@ -61,8 +61,8 @@ impl Outgoing {
         Outgoing { whole_fragments: true, waits_for_a_third, ..Outgoing::new(send_buffer) }
     }
 
-    /// The application writes, if it does not wait for room: to be called after any change of what is written, of what is
-    /// acknowledged, and of the send buffer.
+    /// The application writes, if it does not wait for room: to be called after any change of what is written, of what
+    /// is acknowledged, and of the send buffer.
     fn fill_buffer(&mut self) {
         if self.awaits_room && self.lacks_room() {
             // Bytes that no subflow was given can be withdrawn although the buffer took them.
@@ -97,7 +97,8 @@ impl Outgoing {
         self.next >= self.write_end
     }
 
-    /// The application's next write begins if the last one was given to subflows; returns the bytes of it that were not.
+    /// The application's next write begins if the last one was given to subflows; returns the bytes of it that were
+    /// not.
     pub fn begin_write(&mut self) -> u64 {
         if self.write_placed() {
             self.write_end = (self.next + WRITE).min(self.sendable_end);
@@ -110,14 +111,16 @@ impl Outgoing {
         self.write_end = self.sendable_end.max(self.next);
     }
 
-    /// Whether the application found no room for more, or waits for the next request while the socket cannot be written.
+    /// Whether the application found no room for more, or waits for the next request while the socket cannot be
+    /// written.
     pub fn writer_waits(&self) -> bool {
         self.write_end >= self.sendable_end && self.lacks_room()
     }
 
     /// Whether the socket says that it cannot be written: more than two thirds of the send buffer are in use
-    /// (`sk_stream_is_writeable`: at least half as much is free as is in use). An application that has written everything, and
-    /// polls for the next request, waits for room as well, because `poll` asks for both directions (`mptcp_poll`).
+    /// (`sk_stream_is_writeable`: at least half as much is free as is in use). An application that has written
+    /// everything, and polls for the next request, waits for room as well, because `poll` asks for both directions
+    /// (`mptcp_poll`).
     pub fn lacks_room(&self) -> bool {
         3 * self.sendable_end.saturating_sub(self.unacked) > 2 * self.send_buffer
     }
@@ -228,14 +231,14 @@ impl Outgoing {
         self.window_end = self.window_end.max(end);
     }
 
-    /// A window of plain TCP counts from here on, from the byte `acked`. Unlike that of Multipath TCP it may shrink (RFC 9293 section
-    /// 3.8.6, MUST-34).
+    /// A window of plain TCP counts from here on, from the byte `acked`. Unlike that of Multipath TCP it may shrink
+    /// (RFC 9293 section 3.8.6, MUST-34).
     pub fn on_plain_window(&mut self, acked: u64, window: u64) {
         self.window_end = acked + window;
     }
 
-    /// Whether plain TCP holds back the last bytes of a window although nothing is in flight: `space` is less than half of the
-    /// `largest` window so far (sender-side silly-window avoidance, RFC 9293 section 3.8.6.2.1, with Fs = 1/2).
+    /// Whether plain TCP holds back the last bytes of a window although nothing is in flight: `space` is less than half
+    /// of the `largest` window so far (sender-side silly-window avoidance, RFC 9293 section 3.8.6.2.1, with Fs = 1/2).
     pub fn avoids_silly_window(&self, space: u64, largest: u64) -> bool {
         2 * space < largest && self.overridden_at != Some(self.next)
     }

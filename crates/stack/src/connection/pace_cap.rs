@@ -1,12 +1,12 @@
 //! A limit of the rate at which a connection sends data, over all its subflows.
 //!
-//! It is the minimum with each congestion control's own pace, so every control keeps its law: a connection that a cap holds back does
-//! not use its windows, and what it does not take is left to others.
+//! It is the minimum with each congestion control's own pace, so every control keeps its law: a connection that a cap
+//! holds back does not use its windows, and what it does not take is left to others.
 
 use anabranch_units::{Bandwidth, Duration, Instant};
 
-/// A host that is woken late sends at once what it should have sent before, up to what the cap allows in this time. It is a tick of the
-/// timers of live hosts, and less than a packet at the rates of video.
+/// A host that is woken late sends at once what it should have sent before, up to what the cap allows in this time. It
+/// is a tick of the timers of live hosts, and less than a packet at the rates of video.
 const CREDIT: Duration = Duration::from_millis(1);
 
 /// The cap, and when it allows the next packet.

@@ -1,5 +1,5 @@
-//! Packets that were too big for a link: routers' reports (ICMP; RFC 1191, RFC 8201), and the size of segments afterwards. What the
-//! sender finds out by itself is in `subflow/sender/segment_size.rs`.
+//! Packets that were too big for a link: routers' reports (ICMP; RFC 1191, RFC 8201), and the size of segments
+//! afterwards. What the sender finds out by itself is in `subflow/sender/segment_size.rs`.
 
 use super::Connection;
 use crate::subflow::{SizeChange, least_mtu};
@@ -10,8 +10,8 @@ use anabranch_units::{Instant, PathId, SeqNumber};
 /// What routers that do not say what fits may mean: the next of these below the packet (RFC 1191 section 7.1).
 const PLATEAUS: [u32; 8] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 552];
 
-/// The report of a router that a packet of ours did not fit into the next link: "fragmentation needed" of ICMP, "packet too big" of
-/// ICMPv6.
+/// The report of a router that a packet of ours did not fit into the next link: "fragmentation needed" of ICMP, "packet
+/// too big" of ICMPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooBig {
     /// This end's port in the quoted packet.
@@ -49,10 +49,10 @@ impl Connection {
         !self.mtu_reductions.is_empty()
     }
 
-    /// A router reports that a packet sent on `path` was too big. Segments become smaller, and the data is sent again. Returns whether
-    /// the report was believed: it must quote the first number of a packet that the peer has not acknowledged (RFC 5927 section 4.1),
-    /// and name less than what is sent. Over IPv6 less than 1280 bytes is not believed (RFC 8201 section 4); over IPv4 segments are
-    /// made for 552 bytes at least.
+    /// A router reports that a packet sent on `path` was too big. Segments become smaller, and the data is sent again.
+    /// Returns whether the report was believed: it must quote the first number of a packet that the peer has not
+    /// acknowledged (RFC 5927 section 4.1), and name less than what is sent. Over IPv6 less than 1280 bytes is not
+    /// believed (RFC 8201 section 4); over IPv4 segments are made for 552 bytes at least.
     pub fn handle_too_big(&mut self, now: Instant, path: PathId, report: &TooBig) -> bool {
         let ports = (report.local_port, report.remote_port);
         let found = self.subflows.iter().position(|s| s.path.id == path && (s.local_port, s.remote_port) == ports);

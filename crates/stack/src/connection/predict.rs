@@ -1,6 +1,6 @@
-//! Header prediction (Linux's `tcp_rcv_established`): in a transfer without loss, nearly every segment is the next data in
-//! order or a plain acknowledgment. Of the ordered checks in `receive` such a segment needs few, because most of them
-//! have no effect. A test compares both on random segments.
+//! Header prediction (Linux's `tcp_rcv_established`): in a transfer without loss, nearly every segment is the next data
+//! in order or a plain acknowledgment. Of the ordered checks in `receive` such a segment needs few, because most of
+//! them have no effect. A test compares both on random segments.
 
 use super::numbers::MAX_WINDOW;
 use super::{Connection, Mode, Placed};
@@ -36,8 +36,9 @@ pub(super) const fn is_off() -> bool {
 }
 
 impl Connection {
-    /// Whether the segment is an expected one: on an established subflow of Multipath TCP, the next in order, with nothing but
-    /// a mapping of its own payload and an acknowledgment of data that was sent. `None` if the ordered checks must
+    /// Whether the segment is an expected one: on an established subflow of Multipath TCP, the next in order, with
+    /// nothing but a mapping of its own payload and an acknowledgment of data that was sent. `None` if the ordered
+    /// checks must
     /// look at it.
     pub(super) fn predict(&self, at: usize, segment: &Segment) -> Option<Predicted> {
         if is_off() {

@@ -1,6 +1,6 @@
-//! Header prediction against the ordered checks, and the short choice of an end that only acknowledges against the whole one: two
-//! equal clients get the same segments of a server, some of them changed at random, and only one client predicts and chooses so.
-//! Whatever arrives, both send the same, emit the same events, and are in the same state.
+//! Header prediction against the ordered checks, and the short choice of an end that only acknowledges against the
+//! whole one: two equal clients get the same segments of a server, some of them changed at random, and only one client
+//! predicts and chooses so. Whatever arrives, both send the same, emit the same events, and are in the same state.
 
 use super::predict::PREDICTION;
 use super::wraps::common::{Seeded, config};
@@ -75,7 +75,8 @@ impl Clients {
         config
     }
 
-    /// The same call of both clients. Panics unless both return the same, emit the same events, and set the same timers.
+    /// The same call of both clients. Panics unless both return the same, emit the same events, and set the same
+    /// timers.
     fn both<T: PartialEq + std::fmt::Debug>(&mut self, call: impl Fn(&mut Connection) -> T) -> T {
         PREDICTION.set(Some(0));
         let predicting = call(&mut self.predicting);

@@ -11,8 +11,8 @@ use anabranch_events::{CloseReason, CopyCause, FallbackReason, LossCause, Transp
 use anabranch_segment::{DataSeq, Dss, Flags, Mapping, MptcpOption, Segment, TIMESTAMPS_LEN};
 use anabranch_units::{Duration, Instant, PathId, SubflowId};
 
-/// A timestamp that is older than this may have wrapped: half the numbers of a clock of one tick per millisecond, rounded down to days
-/// (RFC 7323 section 5.5).
+/// A timestamp that is older than this may have wrapped: half the numbers of a clock of one tick per millisecond,
+/// rounded down to days (RFC 7323 section 5.5).
 const TIMESTAMP_LIFETIME: Duration = Duration::from_secs(24 * 86_400);
 
 impl Connection {
@@ -92,10 +92,10 @@ impl Connection {
         start == next
     }
 
-    /// First check: the sequence number. A segment outside every window is acknowledged but not accepted. The rate of these answers is
-    /// limited (RFC 5961 section 7), like that of the answers to old segments without data (Linux `tcp_oow_rate_limited`): two ends that
-    /// disagree would answer each other for ever, and a stranger could make this end send. Old data is answered each time: its sender
-    /// needs the report of the duplicate.
+    /// First check: the sequence number. A segment outside every window is acknowledged but not accepted. The rate of
+    /// these answers is limited (RFC 5961 section 7), like that of the answers to old segments without data (Linux
+    /// `tcp_oow_rate_limited`): two ends that disagree would answer each other for ever, and a stranger could make this
+    /// end send. Old data is answered each time: its sender needs the report of the duplicate.
     fn check_sequence(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) -> bool {
         let subflow = self.subflows.change(at);
         let next = subflow.receiver.next();
@@ -119,8 +119,9 @@ impl Connection {
         true
     }
 
-    /// Protection against wrapped sequence numbers (PAWS, RFC 7323 section 5): where timestamps were agreed on, a segment with an older
-    /// one than the latest in order is answered but not accepted, nor is one without any. RST and SYN are handled before.
+    /// Protection against wrapped sequence numbers (PAWS, RFC 7323 section 5): where timestamps were agreed on, a
+    /// segment with an older one than the latest in order is answered but not accepted, nor is one without any. RST and
+    /// SYN are handled before.
     fn check_timestamp(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) -> bool {
         let subflow = self.subflows.change(at);
         if !subflow.peer().timestamps {
@@ -144,8 +145,8 @@ impl Connection {
         accepted
     }
 
-    /// Answers a segment that is not accepted for its timestamp. Data that arrived before was sent again and is late: the answer says
-    /// so by a duplicate SACK, as Linux's (`tcp_send_dupack`).
+    /// Answers a segment that is not accepted for its timestamp. Data that arrived before was sent again and is late:
+    /// the answer says so by a duplicate SACK, as Linux's (`tcp_send_dupack`).
     fn answer_untimely(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) {
         let subflow = self.subflows.change(at);
         let (next, end) = (subflow.receiver.next(), start + u64::from(segment.payload_len));
@@ -309,7 +310,8 @@ impl Connection {
         }
     }
 
-    /// Without MPTCP the window counts from the subflow's acknowledgment. That of data may count one number for the FIN.
+    /// Without MPTCP the window counts from the subflow's acknowledgment. That of data may count one number for the
+    /// FIN.
     fn take_plain_window(&mut self, at: usize, acked: u64, segment: &Segment) {
         if self.update_window(at, acked, segment) {
             let acked = acked.saturating_sub(1).min(self.outgoing.next);
@@ -317,8 +319,8 @@ impl Connection {
         }
     }
 
-    /// Updates the subflow's window from a segment that acknowledges its bytes before the offset `acked`. Returns whether the segment
-    /// counts.
+    /// Updates the subflow's window from a segment that acknowledges its bytes before the offset `acked`. Returns
+    /// whether the segment counts.
     fn update_window(&mut self, at: usize, acked: u64, segment: &Segment) -> bool {
         let window = self.window_of(at, segment);
         let subflow = &self.subflows[at];
@@ -362,14 +364,15 @@ impl Connection {
         expand(number, self.local_key.idsn.wrapping_add(1), self.outgoing.unacked())
     }
 
-    /// The subflow that sent this segment of ours, and where its payload begins in the stream, if it has any; none if there is no such
-    /// subflow any more.
+    /// The subflow that sent this segment of ours, and where its payload begins in the stream, if it has any; none if
+    /// there is no such subflow any more.
     pub fn origin_of(&self, path: PathId, segment: &Segment) -> Option<(SubflowId, Option<u64>)> {
         let subflow = self.subflow_with(path, segment.source_port, segment.destination_port)?;
         let mapping = segment.dss.and_then(|dss| dss.mapping);
         let offset = match mapping.filter(|_| self.mode() == Mode::Multipath) {
             Some(mapping) => self.own_offset(mapping.dsn),
-            // Offset 1 is the first byte, of the stream as well: of plain TCP, and of the first segment of Multipath TCP, which has the keys.
+            // Offset 1 is the first byte, of the stream as well: of plain TCP, and of the first segment of Multipath
+            // TCP, which has the keys.
             None => segment.seq.expand(subflow.isn, subflow.sender.next()).saturating_sub(1),
         };
         Some((subflow.id, (segment.payload_len > 0).then_some(offset)))
@@ -452,9 +455,9 @@ impl Connection {
         rtt
     }
 
-    /// Data arrived and is where it belongs. A second packet is answered at once if its window is no smaller than the last one, or if the
-    /// application has nothing to read; otherwise once it has read, so that the acknowledgment has the room (Linux's
-    /// `__tcp_ack_snd_check` and `subflow_data_ready`).
+    /// Data arrived and is where it belongs. A second packet is answered at once if its window is no smaller than the
+    /// last one, or if the application has nothing to read; otherwise once it has read, so that the acknowledgment has
+    /// the room (Linux's `__tcp_ack_snd_check` and `subflow_data_ready`).
     #[inline(always)]
     pub(super) fn answer_arrival(&mut self, at: usize) {
         let receiver = &self.subflows[at].receiver;
@@ -469,7 +472,8 @@ impl Connection {
         }
     }
 
-    /// Where the payload that starts at the subflow's `start` belongs in the stream, and how many bytes from there are mapped.
+    /// Where the payload that starts at the subflow's `start` belongs in the stream, and how many bytes from there are
+    /// mapped.
     fn locate(&mut self, now: Instant, at: usize, start: u64, segment: &Segment) -> Result<(u64, u64), BadMapping> {
         if self.mode() != Mode::Multipath {
             return Ok((start.wrapping_sub(1), u64::from(segment.payload_len)));

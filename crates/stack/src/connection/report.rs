@@ -1,5 +1,6 @@
-//! Reasons for a host that asks for them ([`Connection::report_decisions`]): how the scheduler saw each subflow when it decided about new
-//! data, and which data is a copy. No behaviour depends on it, and a host that does not ask pays nothing.
+//! Reasons for a host that asks for them ([`Connection::report_decisions`]): how the scheduler saw each subflow when it
+//! decided about new data, and which data is a copy. No behaviour depends on it, and a host that does not ask pays
+//! nothing.
 
 use super::Connection;
 use super::choose::NextSegment;
@@ -9,8 +10,8 @@ use anabranch_events::{Consideration, CopyCause, ForecastReason, TransportEvent}
 use anabranch_units::{Instant, SubflowId};
 
 impl Connection {
-    /// Emits how the scheduler saw each subflow when it gave new data to one of them, or began to wait. What could take no data has an
-    /// event only if the scheduler forecasts when data would arrive on it: others did not look at it.
+    /// Emits how the scheduler saw each subflow when it gave new data to one of them, or began to wait. What could take
+    /// no data has an event only if the scheduler forecasts when data would arrive on it: others did not look at it.
     #[inline]
     pub(super) fn note_decision(&mut self, now: Instant, candidates: SubflowSet, placed: Option<&NextSegment>) {
         if self.reports_decisions {
@@ -43,8 +44,8 @@ impl Connection {
         }
     }
 
-    /// Emits that the subflow `at` is given what another one was given before, for a host that asked for reasons. `from` is that subflow
-    /// where it is known; else it is looked up.
+    /// Emits that the subflow `at` is given what another one was given before, for a host that asked for reasons.
+    /// `from` is that subflow where it is known; else it is looked up.
     pub(super) fn note_copy(
         &mut self,
         now: Instant,
@@ -73,7 +74,8 @@ impl Connection {
         }
     }
 
-    /// The subflow that was given the byte at `offset` last, of those other than `at` that have it in flight or in their queues.
+    /// The subflow that was given the byte at `offset` last, of those other than `at` that have it in flight or in
+    /// their queues.
     #[cold]
     fn holder_of(&self, at: usize, offset: u64) -> Option<SubflowId> {
         let others = self.subflows.iter().enumerate().filter(|(other, _)| *other != at);

@@ -1,10 +1,10 @@
 //! How much an application may write ahead of DATA_ACK where data commits into the send buffers of subflows.
 //!
-//! Linux makes the send buffer of a subflow larger while a writer waits for room and the window is not full: when an acknowledgment was
-//! processed on that subflow and what it allows was sent, and after each record of new data that leaves (`tcp_check_space`,
-//! `tcp_new_space`, `tcp_event_new_data_sent`). A record that fills the window has no such effect, so that a receiver that
-//! acknowledges each packet keeps the buffer small. No other subflow's buffer changes. That of the connection follows at once
-//! (`mptcp_propagate_sndbuf`), and then the writer is woken.
+//! Linux makes the send buffer of a subflow larger while a writer waits for room and the window is not full: when an
+//! acknowledgment was processed on that subflow and what it allows was sent, and after each record of new data that
+//! leaves (`tcp_check_space`, `tcp_new_space`, `tcp_event_new_data_sent`). A record that fills the window has no such
+//! effect, so that a receiver that acknowledges each packet keeps the buffer small. No other subflow's buffer changes.
+//! That of the connection follows at once (`mptcp_propagate_sndbuf`), and then the writer is woken.
 
 use super::{Commit, Connection};
 
@@ -20,7 +20,8 @@ impl Connection {
         }
     }
 
-    /// What acknowledgments allow was sent. Returns whether a send buffer has grown, so that the application may write more.
+    /// What acknowledgments allow was sent. Returns whether a send buffer has grown, so that the application may write
+    /// more.
     pub(super) fn expand_send_buffers(&mut self) -> bool {
         let mut grown = false;
         for at in std::mem::take(&mut self.waits.to_expand).iter() {
@@ -29,7 +30,8 @@ impl Connection {
         grown
     }
 
-    /// The send buffer of a subflow grows if the application waits for room and the window has some. Returns whether it did.
+    /// The send buffer of a subflow grows if the application waits for room and the window has some. Returns whether it
+    /// did.
     #[inline]
     pub(super) fn expand_send_buffer(&mut self, at: usize) -> bool {
         let waits = self.config.transport.commit == Commit::IntoBuffer && self.outgoing.writer_waits();

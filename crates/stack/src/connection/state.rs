@@ -19,7 +19,8 @@ pub(super) struct Waits {
     pub scheduler_until: Deadline,
     /// When the path policy wants to be asked again while data moves, as of its last decision.
     pub policy_until: Deadline,
-    /// The subflow that is being given data, whose queue begins to leave when another one gets data or there is no more.
+    /// The subflow that is being given data, whose queue begins to leave when another one gets data or there is no
+    /// more.
     pub filling: Option<SubflowId>,
     /// The subflow on which data arrived that is to be acknowledged at once, until the application reads.
     pub answers_on: Option<usize>,

@@ -1,8 +1,8 @@
 //! The subflows of a connection, and the views of them that schedulers, congestion controls and path policies read.
 //!
-//! A view is derived from its subflow. What changes a subflow borrows it by one of the methods here, which marks what may
-//! differ afterwards, and the views of marked subflows are written again when views are read. What changes several times between
-//! two readings is written once.
+//! A view is derived from its subflow. What changes a subflow borrows it by one of the methods here, which marks what
+//! may differ afterwards, and the views of marked subflows are written again when views are read. What changes several
+//! times between two readings is written once.
 
 use super::transport::mapping_len;
 use super::{Commit, Mode, Role};
@@ -97,8 +97,8 @@ pub(super) struct Subflows {
     /// In the same order.
     views: Vec<SubflowView>,
     availability: Availability,
-    /// Subflows on which new data waited for a burst when it was last asked about, and that are the same since unless they are in
-    /// `changed`.
+    /// Subflows on which new data waited for a burst when it was last asked about, and that are the same since unless
+    /// they are in `changed`.
     deferring: SubflowSet,
     /// Subflows that may have changed since their view was written.
     changed: SubflowSet,
@@ -203,8 +203,8 @@ impl Subflows {
         &mut self.subflows[at]
     }
 
-    /// Has a subflow `send` a packet with new data. Of its view only the counts of data change, unless it was idle: then the control
-    /// may change the window.
+    /// Has a subflow `send` a packet with new data. Of its view only the counts of data change, unless it was idle:
+    /// then the control may change the window.
     #[inline]
     pub fn send<T>(&mut self, at: usize, send: impl FnOnce(&mut Subflow) -> T) -> T {
         let subflow = &mut self.subflows[at];
@@ -290,8 +290,8 @@ impl Subflows {
         self.subflows.iter().map(Subflow::deadline).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
-    /// A time that is not after [`Subflows::deadline`]: it follows timers that move to earlier times, for which only subflows that
-    /// may have changed need to be looked at, and no others.
+    /// A time that is not after [`Subflows::deadline`]: it follows timers that move to earlier times, for which only
+    /// subflows that may have changed need to be looked at, and no others.
     #[inline]
     pub fn lower_earliest(&mut self) -> Instant {
         for at in std::mem::take(&mut self.untimed).iter() {
@@ -344,7 +344,8 @@ impl Subflows {
         &self.views
     }
 
-    /// The view of a subflow that nothing but [packets with new data](Subflows::send) has changed since views were read.
+    /// The view of a subflow that nothing but [packets with new data](Subflows::send) has changed since views were
+    /// read.
     #[inline]
     pub fn latest_view(&self, at: usize) -> &SubflowView {
         debug_assert!(!self.changed.contains(at), "the view of subflow {at} is out of date");
@@ -365,8 +366,9 @@ impl Subflows {
         (&mut self.subflows[at], &self.views)
     }
 
-    /// Whether new data should wait until the subflow has room for a burst, see [`Sender::defers_for_burst`]. No view shows
-    /// bursts, so this only leaves something for the end of the burst. Inlined, because a full subflow is asked again by each choice.
+    /// Whether new data should wait until the subflow has room for a burst, see [`Sender::defers_for_burst`]. No view
+    /// shows bursts, so this only leaves something for the end of the burst. Inlined, because a full subflow is asked
+    /// again by each choice.
     ///
     /// [`Sender::defers_for_burst`]: crate::subflow::Sender::defers_for_burst
     #[inline(always)]
@@ -391,8 +393,8 @@ impl Subflows {
         std::mem::take(&mut self.unsettled)
     }
 
-    /// Everything that could be sent was sent. `waits_for_pace`: the subflow has data whose time has not come. Returns the window before, if
-    /// it decayed.
+    /// Everything that could be sent was sent. `waits_for_pace`: the subflow has data whose time has not come. Returns
+    /// the window before, if it decayed.
     pub fn settle(&mut self, now: Instant, at: usize, waits_for_pace: bool, decay: bool) -> Option<Packets> {
         let subflow = &mut self.subflows[at];
         subflow.sender.note_supply(waits_for_pace);

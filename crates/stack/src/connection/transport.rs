@@ -32,8 +32,8 @@ pub enum Commit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Writer {
-    /// When the socket says that it can be written, by `poll`, `epoll` or a write that waits: once a third of the send buffer is
-    /// free (Linux's `sk_stream_is_writeable`). So nearly every server writes.
+    /// When the socket says that it can be written, by `poll`, `epoll` or a write that waits: once a third of the send
+    /// buffer is free (Linux's `sk_stream_is_writeable`). So nearly every server writes.
     WhenWritable,
     /// As soon as anything fits.
     AtOnce,
@@ -43,11 +43,11 @@ pub enum Writer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Failover {
-    /// The others retransmit all of it at once, and the subflow gets nothing new until something is received from it (legacy
-    /// Multipath TCP).
+    /// The others retransmit all of it at once, and the subflow gets nothing new until something is received from it
+    /// (legacy Multipath TCP).
     Legacy,
-    /// An idle subflow retransmits the first unacknowledged data whenever the connection's own timer fires; a subflow from
-    /// which nothing is received for several of these periods is stale: it gets nothing new, and everything is
+    /// An idle subflow retransmits the first unacknowledged data whenever the connection's own timer fires; a subflow
+    /// from which nothing is received for several of these periods is stale: it gets nothing new, and everything is
     /// retransmitted on the others (upstream Linux).
     Upstream,
 }
@@ -82,8 +82,8 @@ pub fn congestion_control_schema(_: &mut SchemaGenerator) -> Schema {
     choice_of(congestion::REGISTRY.names())
 }
 
-/// How an endpoint behaves, whatever its paths are. The defaults are Linux's, and where legacy Multipath TCP and upstream
-/// Linux differ, legacy Multipath TCP's.
+/// How an endpoint behaves, whatever its paths are. The defaults are Linux's, and where legacy Multipath TCP and
+/// upstream Linux differ, legacy Multipath TCP's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Transport {
@@ -92,28 +92,28 @@ pub struct Transport {
     /// Which subflow carries the next data: a name, or a table with `name` and options.
     #[schemars(schema_with = "scheduler_schema")]
     pub scheduler: Choice,
-    /// Which subflows may carry new data: a name, or a table with `name` and options. `pud` has `n`, `rho`, `period_ms`, `readmit`
-    /// (`degraded`, `never`, `probe`), `rate` (the throughput of a path: `window` over round trip as in the paper, or the measured
-    /// `delivery` rate) and `tell_peer`.
+    /// Which subflows may carry new data: a name, or a table with `name` and options. `pud` has `n`, `rho`,
+    /// `period_ms`, `readmit` (`degraded`, `never`, `probe`), `rate` (the throughput of a path: `window` over round
+    /// trip as in the paper, or the measured `delivery` rate) and `tell_peer`.
     #[schemars(schema_with = "path_policy_schema")]
     pub path_policy: Choice,
     /// The congestion window of each subflow: a name, or a table with `name` and options.
     #[schemars(schema_with = "congestion_control_schema")]
     pub congestion_control: Choice,
-    /// When data is assigned to a subflow: `at-window` (when its window has room, legacy Multipath TCP) or `into-buffer`
-    /// (ahead of time, into its send buffer, upstream Linux).
+    /// When data is assigned to a subflow: `at-window` (when its window has room, legacy Multipath TCP) or
+    /// `into-buffer` (ahead of time, into its send buffer, upstream Linux).
     pub commit: Commit,
-    /// When an application that found no room in the send buffer writes again, with `commit = "into-buffer"`: `when-writable` (once
-    /// a third of it is free, when Linux wakes a writer) or `at-once` (as soon as anything fits).
+    /// When an application that found no room in the send buffer writes again, with `commit = "into-buffer"`:
+    /// `when-writable` (once a third of it is free, when Linux wakes a writer) or `at-once` (as soon as anything fits).
     pub writer: Writer,
-    /// What is done with the data of a subflow that times out: `legacy` (the others retransmit it at once) or `upstream` (an
-    /// idle subflow retransmits the first unacknowledged data, and everything is retransmitted once the subflow is stale, as
-    /// upstream Linux does).
+    /// What is done with the data of a subflow that times out: `legacy` (the others retransmit it at once) or
+    /// `upstream` (an idle subflow retransmits the first unacknowledged data, and everything is retransmitted once the
+    /// subflow is stale, as upstream Linux does).
     pub failover: Failover,
-    /// Handle receive windows as upstream Linux does. A sender keeps a window for each subflow, which an acknowledgment of the same
-    /// subflow bytes never reduces. It adds this window to each data acknowledgment, and so can send beyond what the peer advertised.
-    /// A receiver acknowledges such data on the subflow, and drops what arrives ahead of a hole in the stream. Needs `failover =
-    /// "upstream"`, whose timer sends that again.
+    /// Handle receive windows as upstream Linux does. A sender keeps a window for each subflow, which an acknowledgment
+    /// of the same subflow bytes never reduces. It adds this window to each data acknowledgment, and so can send beyond
+    /// what the peer advertised. A receiver acknowledges such data on the subflow, and drops what arrives ahead of a
+    /// hole in the stream. Needs `failover = "upstream"`, whose timer sends that again.
     pub subflow_windows: bool,
     /// When the shared receive window is full, retransmit the first unacknowledged data on a faster subflow.
     pub opportunistic_retransmission: bool,
@@ -125,8 +125,9 @@ pub struct Transport {
     /// The most bytes that may be written and not yet acknowledged at the data level (tcp_wmem).
     pub send_buffer: Bytes,
     /// Bytes that the kernel's build reserves for headers in front of each packet (MAX_TCP_HEADER: 320 where drivers of
-    /// wireless networks are compiled in, as in distributions; 256 in slim builds). With `commit = "into-buffer"` it decides
-    /// how much memory a packet takes in the send buffers, and so how much data a subflow can hold ahead of its window.
+    /// wireless networks are compiled in, as in distributions; 256 in slim builds). With `commit = "into-buffer"` it
+    /// decides how much memory a packet takes in the send buffers, and so how much data a subflow can hold ahead of its
+    /// window.
     #[serde(deserialize_with = "text::whole::<128, 1024, _, _>")]
     #[schemars(range(min = 128, max = 1024))]
     pub header_room: u32,
@@ -142,8 +143,8 @@ pub struct Transport {
     pub whole_windows: bool,
     /// Delay a packet where Linux does, so that segmentation offload can send a larger burst (tcp_tso_should_defer).
     pub segmentation_offload: bool,
-    /// How often a SYN with MP_CAPABLE is retransmitted before plain TCP is tried (syn_retrans_before_tcp_fallback); 128 for
-    /// never.
+    /// How often a SYN with MP_CAPABLE is retransmitted before plain TCP is tried (syn_retrans_before_tcp_fallback);
+    /// 128 for never.
     #[serde(deserialize_with = "text::whole::<0, 128, _, _>")]
     #[schemars(range(max = 128))]
     pub capable_retries: u32,
@@ -164,8 +165,8 @@ impl Transport {
         mss.saturating_sub(timestamps + mapping).max(1)
     }
 
-    /// Bytes of memory of the receive buffer at first and at most, see [`ReceiveBuffer::memory`]; `mss` is the payload of a full segment
-    /// without options.
+    /// Bytes of memory of the receive buffer at first and at most, see [`ReceiveBuffer::memory`]; `mss` is the payload
+    /// of a full segment without options.
     pub fn receive_memory(&self, mss: u32) -> (u64, u64) {
         self.receive_buffer.memory(self.full_payload(mss))
     }

@@ -1,5 +1,5 @@
-//! Peers that acknowledge what they have not received: which segments are withheld to find them, and the reset that follows. How one
-//! is found is in `subflow/sender/withheld.rs`.
+//! Peers that acknowledge what they have not received: which segments are withheld to find them, and the reset that
+//! follows. How one is found is in `subflow/sender/withheld.rs`.
 
 use super::Connection;
 use super::choose::{NextSegment, Source};
@@ -9,8 +9,8 @@ use anabranch_units::{Instant, PathId};
 use core::num::NonZeroU32;
 
 impl Connection {
-    /// Whether the chosen segment does not leave the host. Never the last data that waits, which nothing would follow, and no segment that
-    /// tells more than its data.
+    /// Whether the chosen segment does not leave the host. Never the last data that waits, which nothing would follow,
+    /// and no segment that tells more than its data.
     pub(super) fn withholds(&mut self, choice: &NextSegment, interval: NonZeroU32) -> bool {
         let NextSegment::Data { at, chunk, source } = *choice else { return false };
         let subflow = &self.subflows[at];
@@ -30,7 +30,8 @@ impl Connection {
         waiting > chunk.len && plain && subflow.sender.may_withhold()
     }
 
-    /// Records the chosen data as sent, and keeps it here. Events and schedulers learn of it now; when it leaves, they do not.
+    /// Records the chosen data as sent, and keeps it here. Events and schedulers learn of it now; when it leaves, they
+    /// do not.
     #[cold]
     pub(super) fn withhold(&mut self, now: Instant, choice: &NextSegment) {
         let NextSegment::Data { at, .. } = *choice else { return };
@@ -47,8 +48,8 @@ impl Connection {
         subflow.control_segments.reset(ResetReason::MptcpError);
     }
 
-    /// The paths of subflows that were reset since the last call because the peer acknowledged what had not left this host, for counters of
-    /// the host.
+    /// The paths of subflows that were reset since the last call because the peer acknowledged what had not left this
+    /// host, for counters of the host.
     pub fn take_false_acknowledgments(&mut self) -> Vec<PathId> {
         std::mem::take(&mut self.false_acknowledgments)
     }

@@ -6,7 +6,8 @@ use anabranch_units::{Duration, Instant, PathId};
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(60);
 
-/// A subflow on every path: the client joins on each one, and again when a path that was down comes back or a subflow was lost.
+/// A subflow on every path: the client joins on each one, and again when a path that was down comes back or a subflow
+/// was lost.
 #[derive(Clone, Debug)]
 pub(crate) struct FullMesh {
     paths: Vec<Entry>,

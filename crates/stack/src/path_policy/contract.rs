@@ -7,7 +7,8 @@ use crate::view::{Packets, SubflowView};
 use anabranch_units::{Duration, Instant};
 use proptest::prelude::*;
 
-/// States of subflows, one after the other: window in packets, round trip in milliseconds, and whether anything is in flight.
+/// States of subflows, one after the other: window in packets, round trip in milliseconds, and whether anything is in
+/// flight.
 #[derive(Clone, Debug)]
 pub struct Case(Vec<Vec<(u32, u64, bool)>>);
 
@@ -23,8 +24,8 @@ fn view((id, (cwnd, rtt_ms, busy)): (u16, &(u32, u64, bool))) -> SubflowView {
 }
 
 impl Case {
-    /// Asks two policies that `make` makes: both must decide alike, allow at least one subflow and only existing ones, and ask to be
-    /// called again later than now.
+    /// Asks two policies that `make` makes: both must decide alike, allow at least one subflow and only existing ones,
+    /// and ask to be called again later than now.
     ///
     /// # Errors
     /// The first breach.

@@ -10,16 +10,17 @@
 //! ```
 //!
 //! Source: "MPTCP+", Algorithm 1. What it prints has errors, and it leaves questions open. We read it so:
-//! - samples are taken for all subflows at one tick, not in a loop over subflows; the maximum is taken over complete means;
+//! - samples are taken for all subflows at one tick, not in a loop over subflows; the maximum is taken over complete
+//!   means;
 //! - the moving average is over *raw* values, as the text says;
-//! - window over round trip is the throughput only while the window is full and the queue short: a window that is not used, or that a control
-//!   leaves large, reads several times the path's rate. `rate = "delivery"` takes the measured delivery rate in its place; `"window"`
-//!   (the default) is the paper's;
+//! - window over round trip is the throughput only while the window is full and the queue short: a window that is not
+//!   used, or that a control leaves large, reads several times the path's rate. `rate = "delivery"` takes the measured
+//!   delivery rate in its place; `"window"` (the default) is the paper's;
 //! - the sampling period is not stated: `period`, 100 ms of time in which something is in flight, so the first decision
 //!   falls after 15 s; later ones slide, every n/10 ticks;
-//! - how a path comes back is not stated. `readmit = "degraded"` (the default): its mean stays as it was, and it is used again when
-//!   that exceeds rho times the best one's, or at once when no allowed path works; `"never"`: the literal text;
-//!   `"probe"`: besides, it is tried for n/10 ticks every 30 s, which renews its mean;
+//! - how a path comes back is not stated. `readmit = "degraded"` (the default): its mean stays as it was, and it is
+//!   used again when that exceeds rho times the best one's, or at once when no allowed path works; `"never"`: the
+//!   literal text; `"probe"`: besides, it is tried for n/10 ticks every 30 s, which renews its mean;
 //! - the paper sets cwnd = 0. Here the subflow gets no new data; zero would keep it from retransmitting its losses.
 
 use super::{Entry, PathPolicy};

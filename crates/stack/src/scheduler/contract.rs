@@ -25,8 +25,8 @@ pub fn any_case() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    /// Asks two schedulers that `make` makes: both must decide alike, send only on candidates and only what there is, wait only where
-    /// something will wake them, and use a subflow that is the only usable one.
+    /// Asks two schedulers that `make` makes: both must decide alike, send only on candidates and only what there is,
+    /// wait only where something will wake them, and use a subflow that is the only usable one.
     ///
     /// # Errors
     /// The first breach.

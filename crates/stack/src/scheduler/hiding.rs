@@ -11,8 +11,8 @@ pub(super) struct Hiding {
 }
 
 impl Hiding {
-    /// What `decide` makes of a view without some subflows: they are no candidates, and are not allowed, so that it does not wait for them
-    /// either. `None` if no other candidate is left.
+    /// What `decide` makes of a view without some subflows: they are no candidates, and are not allowed, so that it
+    /// does not wait for them either. `None` if no other candidate is left.
     pub fn decide_without(
         &mut self,
         view: &View<'_>,

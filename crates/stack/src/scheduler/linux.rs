@@ -1,7 +1,7 @@
 //! The default of upstream Linux: the queue that drains soonest, in bursts.
 //!
-//! Among the contenders take the one whose queue would linger shortest, and give it a burst, which ends with the fragment of
-//! the send queue (some 32 kB) that exceeds it, or where the subflow's buffer is full after a fragment:
+//! Among the contenders take the one whose queue would linger shortest, and give it a burst, which ends with the
+//! fragment of the send queue (some 32 kB) that exceeds it, or where the subflow's buffer is full after a fragment:
 //!
 //! ```text
 //! linger_i = m_i / avg_i                                     in seconds; smallest first, the oldest subflow on a tie
@@ -9,16 +9,16 @@
 //! avg_i    = (avg_i * m_i + pace_i * burst) / (m_i + burst)  of the chosen one, after the choice
 //! ```
 //!
-//! m_i: memory of what was given to subflow i and is not yet acknowledged on it. pace_i: its pacing rate in bytes per second, a
-//! multiple of window over round trip. avg_i starts at pace_i. A full subflow takes part too: if its queue is the one
-//! that drains soonest, no subflow gets data. So a slow subflow gets its next burst only when what it holds drains as
-//! soon as the fast one's full queue, and with all queues empty the initial subflow wins whatever its rate.
+//! m_i: memory of what was given to subflow i and is not yet acknowledged on it. pace_i: its pacing rate in bytes per
+//! second, a multiple of window over round trip. avg_i starts at pace_i. A full subflow takes part too: if its queue is
+//! the one that drains soonest, no subflow gets data. So a slow subflow gets its next burst only when what it holds
+//! drains as soon as the fast one's full queue, and with all queues empty the initial subflow wins whatever its rate.
 //!
 //! Source: Linux 6.12, `net/mptcp/protocol.c`, `mptcp_subflow_get_send` and `__mptcp_push_pending`.
 //!
 //! Ours:
-//! - A burst is not carried on at a later instant or in the application's next write, because 6.12 chooses anew in every push;
-//!   `burst = "kept"` carries it on until it is used up, as 5.x did.
+//! - A burst is not carried on at a later instant or in the application's next write, because 6.12 chooses anew in
+//!   every push; `burst = "kept"` carries it on until it is used up, as 5.x did.
 //! - Subflows that have no pacing rate yet are passed over as there, but used, oldest first, if no contender has one.
 //! - A reinjection goes to the shortest linger too and leaves the state alone; there, a timer picks an idle subflow.
 

@@ -185,8 +185,8 @@ pub struct View<'a> {
     /// The subflows that can take data at this moment: usable, with room (in the window or in the send buffer, as the
     /// transport is configured), backups only where nothing else is usable. A decision must name one of these.
     pub candidates: SubflowSet,
-    /// Packets in flight, subflow by subflow in the order of their numbers, when the scheduler [asks for them](Services::flight);
-    /// otherwise nothing. What the peer has, by whichever subflow, is left out.
+    /// Packets in flight, subflow by subflow in the order of their numbers, when the scheduler [asks for
+    /// them](Services::flight); otherwise nothing. What the peer has, by whichever subflow, is left out.
     pub flight: &'a [InFlight],
 }
 
@@ -282,8 +282,8 @@ impl<'a> View<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Give the next unsent bytes to a subflow, at most `bytes` of them, and ask again.
-    /// Where data commits at the window, one segment goes at a time, which is short if `bytes` is less than a full one. A scheduler that counts
-    /// learns how much went from [`ConnectionView::next`] when it is asked again.
+    /// Where data commits at the window, one segment goes at a time, which is short if `bytes` is less than a full one.
+    /// A scheduler that counts learns how much went from [`ConnectionView::next`] when it is asked again.
     Send {
         /// Position of a candidate.
         subflow: usize,
@@ -374,13 +374,14 @@ pub trait Scheduler: fmt::Debug + Send {
         Silence::default()
     }
 
-    /// The reason of the latest decision, if it is worth an event; asked after each one, if [`Services::explains`] says so.
+    /// The reason of the latest decision, if it is worth an event; asked after each one, if [`Services::explains`] says
+    /// so.
     fn explanation(&mut self) -> Option<Forecast> {
         None
     }
 
-    /// After which time the next segment would arrive at the peer on the subflow at a position, by the forecast on which this scheduler
-    /// decides; `None` if it makes none. Asked for events alone, so it changes nothing.
+    /// After which time the next segment would arrive at the peer on the subflow at a position, by the forecast on
+    /// which this scheduler decides; `None` if it makes none. Asked for events alone, so it changes nothing.
     fn arrival(&self, _view: &View<'_>, _position: usize) -> Option<Duration> {
         None
     }

@@ -25,7 +25,8 @@
 //! - The adjustment draws no random numbers: its cases are spread evenly, so that the same history gives the same
 //!   decisions. The shares are the constants of that source; the paper estimates them from the paths.
 //! - A^-1 is updated by the formula of Sherman and Morrison, which is exact. A later ns-3 model multiplies by A.
-//! - Units are such that typical values are near 1; there, bytes per nanosecond, compared with which the identity is large.
+//! - Units are such that typical values are near 1; there, bytes per nanosecond, compared with which the identity is
+//!   large.
 
 use super::{Decision, Entry, PerSubflow, Scheduler, Sent, Services, Trigger, View};
 use crate::view::SubflowView;
@@ -183,7 +184,8 @@ impl Peekaboo {
                 self.pending.push(pending);
                 continue;
             }
-            // The connection does not ask while there is nothing to send, so the acknowledgment may have come before now.
+            // The connection does not ask while there is nothing to send, so the acknowledgment may have come before
+            // now.
             let acked = if subflow.last_ack_at > pending.at { subflow.last_ack_at.min(now) } else { now };
             let reward = mbps(f64::from(pending.mss), acked.since(pending.at));
             self.arms[pending.action as usize].learn(&pending.x, reward);
@@ -199,7 +201,8 @@ impl Peekaboo {
         if learning || self.follows(better) { better } else { better.other() }
     }
 
-    /// Whether the adjustment follows this decision: its share of the cases, evenly spread and beginning with one that it follows.
+    /// Whether the adjustment follows this decision: its share of the cases, evenly spread and beginning with one that
+    /// it follows.
     fn follows(&mut self, action: Action) -> bool {
         let missed = &mut self.credit[action as usize];
         *missed += CASES - FOLLOWED[action as usize];
@@ -277,7 +280,8 @@ mod tests {
     #[test]
     fn a_dialogue_by_hand() {
         let mut bed = full_fast_path(Bed::new("peekaboo"));
-        // x = (8, 0, 8, 0.8, 8, 0.8) Mb/s, x . x = 193.28. Nothing is known: both are worth 0.75 * sqrt(193.28) = 10.43.
+        // x = (8, 0, 8, 0.8, 8, 0.8) Mb/s, x . x = 193.28. Nothing is known: both are worth 0.75 * sqrt(193.28) =
+        // 10.43.
         assert_eq!(bed.decide(), send(1, 1_000), "a tie");
         // Acknowledged after 100 ms, 0.08 Mb/s. Sending is worth 0.08 * 0.9949 + 0.75 * sqrt(0.9949) = 0.83 now.
         acknowledged(&mut bed, 1, 100);
@@ -300,7 +304,8 @@ mod tests {
 
     #[test]
     fn the_value_is_by_the_inverse() {
-        // One element: A = 1 + 4 + 4 = 9, b = 2 * 3 + 2 * 1 = 8; theta = 8/9. By A in place of its inverse it would be 72.
+        // One element: A = 1 + 4 + 4 = 9, b = 2 * 3 + 2 * 1 = 8; theta = 8/9. By A in place of its inverse it would be
+        // 72.
         let x = [2.0, 0.0, 0.0, 0.0, 0.0, 0.0];
         let mut arm = Arm::default();
         arm.learn(&x, 3.0);

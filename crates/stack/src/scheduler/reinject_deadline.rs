@@ -118,7 +118,8 @@ mod tests {
         InFlight { subflow, offset, bytes: 1_000, sent_at: at(ms(sent_at_ms)), lost: false }
     }
 
-    /// Subflows of 50 and 200 ms; two packets are in flight on the slow one, sent at 0 and 10 ms. The deadline is 55 ms.
+    /// Subflows of 50 and 200 ms; two packets are in flight on the slow one, sent at 0 and 10 ms. The deadline is 55
+    /// ms.
     fn slow_path_in_use(bed: Bed) -> Bed {
         let mut bed = bed.subflow(ms(50), 10).subflow(ms(200), 10);
         bed.connection.next = 2_000;

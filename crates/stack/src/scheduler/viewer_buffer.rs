@@ -1,5 +1,5 @@
-//! Viewer's buffer: decides as another scheduler does, but copies late data while the viewer's buffer is short, and lets metered paths
-//! rest while it is long.
+//! Viewer's buffer: decides as another scheduler does, but copies late data while the viewer's buffer is short, and
+//! lets metered paths rest while it is long.
 //!
 //! ```text
 //! b <= low           a late packet is copied once, before new data, by the other candidate with the lowest round trip
@@ -8,19 +8,22 @@
 //! low < b <= high    nothing special
 //! b > high           subflows on metered paths get no new data, as long as another subflow may carry it
 //! ```
-//! b is the playing time that the viewer has buffered by the server's estimate ([`ConnectionView::buffer`](crate::view::ConnectionView::buffer));
-//! where it is not estimated, the other scheduler decides alone. The buffer plays out while data waits, so a rest ends by itself.
+//! b is the playing time that the viewer has buffered by the server's estimate
+//! ([`ConnectionView::buffer`](crate::view::ConnectionView::buffer)); where it is not estimated, the other scheduler
+//! decides alone. The buffer plays out while data waits, so a rest ends by itself.
 //!
-//! Source: the two thresholds are XLINK's (Zheng et al., SIGCOMM 2021): below the lower one data is sent again on another path, above
-//! the higher one it is not. That the slack of a long buffer spares a metered path is MP-DASH's idea (Han et al., CoNEXT 2016).
+//! Source: the two thresholds are XLINK's (Zheng et al., SIGCOMM 2021): below the lower one data is sent again on
+//! another path, above the higher one it is not. That the slack of a long buffer spares a metered path is MP-DASH's
+//! idea (Han et al., CoNEXT 2016).
 //!
 //! Ours:
-//! - XLINK copies whatever is not acknowledged, once nothing is unsent; here, besides, lost and overdue packets before that, and at the end only
-//!   what a slower subflow carries.
-//! - XLINK's thresholds are percentiles of the buffers of its viewers. Between them it copies if the slowest path takes longer than the buffer
-//!   lasts; with a low mark of seconds no path takes so long.
-//! - MP-DASH runs in the client, knows each media segment's deadline, and uses the metered path if the other one's forecast misses it. Here the
-//!   metered path joins when the buffer has fallen to the high mark: that needs no forecast.
+//! - XLINK copies whatever is not acknowledged, once nothing is unsent; here, besides, lost and overdue packets before
+//!   that, and at the end only what a slower subflow carries.
+//! - XLINK's thresholds are percentiles of the buffers of its viewers. Between them it copies if the slowest path takes
+//!   longer than the buffer lasts; with a low mark of seconds no path takes so long.
+//! - MP-DASH runs in the client, knows each media segment's deadline, and uses the metered path if the other one's
+//!   forecast misses it. Here the metered path joins when the buffer has fallen to the high mark: that needs no
+//!   forecast.
 //! - What a subflow in trouble has to hand over goes anywhere, also to metered paths.
 
 use super::earliest::grace;
@@ -36,8 +39,8 @@ use anabranch_units::{Duration, Instant};
 
 /// Two media segments of 2 s, as long as `levels` takes a buffer for too short to pace the response.
 const LOW_S: f64 = 4.0;
-/// Less than players keep, so that the buffer can get above it: dash.js requests below 12 to 18 s. This is four fifths of 12 s, a little more
-/// than one media segment of 2 s below them.
+/// Less than players keep, so that the buffer can get above it: dash.js requests below 12 to 18 s. This is four fifths
+/// of 12 s, a little more than one media segment of 2 s below them.
 const HIGH_S: f64 = 9.6;
 
 pub(super) const ENTRY: Entry = Entry {

@@ -1,5 +1,5 @@
-//! What a subflow has to send other than data and acknowledgments. All of it is rare, so the connection looks for it only at
-//! subflows that have any.
+//! What a subflow has to send other than data and acknowledgments. All of it is rare, so the connection looks for it
+//! only at subflows that have any.
 
 use anabranch_segment::{MptcpOption, ResetReason};
 use std::collections::VecDeque;
@@ -61,8 +61,8 @@ impl ControlSegments {
         self.reset.take()
     }
 
-    /// The third segment of the first handshake must be sent on its own and before any data, as Linux does, whose application
-    /// learns of the connection later.
+    /// The third segment of the first handshake must be sent on its own and before any data, as Linux does, whose
+    /// application learns of the connection later.
     pub fn send_third_segment(&mut self) {
         self.third_segment = true;
     }

@@ -1,8 +1,9 @@
 //! The memory of a subflow's send buffer, as Linux counts it.
 //!
-//! Where data commits into the buffer, this decides when a subflow takes more data, and the sum over the subflows decides how
-//! far the application may be ahead of DATA_ACK. Linux counts memory and not payload, and how much memory a packet takes
-//! depends on the build of the kernel: on the room that its drivers want in front of a packet (`MAX_TCP_HEADER`).
+//! Where data commits into the buffer, this decides when a subflow takes more data, and the sum over the subflows
+//! decides how far the application may be ahead of DATA_ACK. Linux counts memory and not payload, and how much memory a
+//! packet takes depends on the build of the kernel: on the room that its drivers want in front of a packet
+//! (`MAX_TCP_HEADER`).
 //!
 //! Source: Linux 6.18, `tcp_sndbuf_expand`, `tcp_should_expand_sndbuf`, `tcp_stream_alloc_skb`.
 
@@ -13,8 +14,8 @@ use crate::packet_memory::{DESCRIPTION, PAGES, packet_memory};
 const LARGEST_PACKET: u32 = 65_535;
 /// A window of no more than this is not halved (`TCP_MSS_DEFAULT`).
 const SMALL_WINDOW: u64 = 536;
-/// The payload of two packets shares one record at least (`tcp_min_tso_segs`). At more than some 24 Mb/s a record of Linux's
-/// holds more; there the windows, and with them the buffers, are so large that the records do not matter.
+/// The payload of two packets shares one record at least (`tcp_min_tso_segs`). At more than some 24 Mb/s a record of
+/// Linux's holds more; there the windows, and with them the buffers, are so large that the records do not matter.
 const PACKETS_PER_RECORD: u32 = 2;
 
 /// What a subflow's data may take, and takes.
@@ -38,8 +39,9 @@ impl SendMemory {
         self.limit
     }
 
-    /// The most payload of a record (`sk_gso_max_size`, `tcp_xmit_size_goal`): whole segments of `segment` bytes, in no more than half
-    /// of the `largest` window that the peer advertised (`tcp_bound_to_half_wnd`). Zero means that this window is unknown, and is no bound.
+    /// The most payload of a record (`sk_gso_max_size`, `tcp_xmit_size_goal`): whole segments of `segment` bytes, in no
+    /// more than half of the `largest` window that the peer advertised (`tcp_bound_to_half_wnd`). Zero means that this
+    /// window is unknown, and is no bound.
     pub fn record(&self, segment: u32, largest: u64) -> u64 {
         let packet = u64::from(LARGEST_PACKET - self.header_room);
         let most = if largest > SMALL_WINDOW { packet.min(largest / 2) } else { packet };
@@ -53,14 +55,14 @@ impl SendMemory {
         payload + records * u64::from(DESCRIPTION + PAGES + self.header_room)
     }
 
-    /// The handshake is complete: memory for the initial window. `segment` is the payload of the largest segment without
-    /// options.
+    /// The handshake is complete: memory for the initial window. `segment` is the payload of the largest segment
+    /// without options.
     pub fn open(&mut self, segment: u32) {
         self.expand(segment, INITIAL_WINDOW);
     }
 
-    /// Autotuning: memory for twice the window, and never less than before. Called while the application waits for room and
-    /// the window has room: what was sent did not fill it, so the buffer may be why.
+    /// Autotuning: memory for twice the window, and never less than before. Called while the application waits for room
+    /// and the window has room: what was sent did not fill it, so the buffer may be why.
     pub fn expand(&mut self, segment: u32, window: u32) {
         let wanted = 2 * packet_memory(segment, self.header_room) * u64::from(window.max(INITIAL_WINDOW));
         self.limit = self.limit.max(wanted.min(self.most));
@@ -75,8 +77,8 @@ mod tests {
 
     #[test]
     fn a_new_subflow_has_the_buffer_of_the_kernels_build() {
-        // What `ss -m` shows (tb) on a fresh connection with segments of 1460 bytes: 87 040 with a distribution's kernel, 46 080
-        // with a slim one. 1460 + 320 + 320 exceeds 2048, 1460 + 256 + 320 does not.
+        // What `ss -m` shows (tb) on a fresh connection with segments of 1460 bytes: 87 040 with a distribution's
+        // kernel, 46 080 with a slim one. 1460 + 320 + 320 exceeds 2048, 1460 + 256 + 320 does not.
         for (header_room, shown) in [(320, 87_040), (256, 46_080)] {
             let mut memory = SendMemory::new(header_room, MOST);
             memory.open(1_460);

@@ -279,10 +279,12 @@ impl Subflow {
         self.sender.timeouts() >= MAX_TIMEOUTS
     }
 
-    /// The handshake is complete as far as this end's sequence numbers go; `echo` is the timestamp in the peer's answer.
+    /// The handshake is complete as far as this end's sequence numbers go; `echo` is the timestamp in the peer's
+    /// answer.
     pub fn on_numbers_agreed(&mut self, now: Instant, echo: Option<u32>) {
         let since_first = now.since(self.handshake.first_sent);
-        // After a retransmitted SYN only the timestamp says which one was answered (Karn; RFC 7323 section 4), as in Linux.
+        // After a retransmitted SYN only the timestamp says which one was answered (Karn; RFC 7323 section 4), as in
+        // Linux.
         let by_clock = || {
             let echo = echo.filter(|_| self.peer.timestamps)?;
             let elapsed = Duration::from_millis(u64::from(timestamp(now).wrapping_sub(echo).max(1)));
@@ -300,8 +302,8 @@ impl Subflow {
         if self.peer.timestamps { self.receiver.rtt() } else { self.sender.rtt().srtt() }
     }
 
-    /// The application waits for room: Linux's autotuning makes the send buffer larger unless the window is full, which says
-    /// that the window and not the buffer limits the subflow. Returns whether it is larger now.
+    /// The application waits for room: Linux's autotuning makes the send buffer larger unless the window is full, which
+    /// says that the window and not the buffer limits the subflow. Returns whether it is larger now.
     pub fn expand_send_buffer(&mut self) -> bool {
         let (before, cwnd) = (self.memory.limit(), self.sender.window().cwnd.floor());
         if self.sender.board().in_flight() < cwnd {
@@ -310,7 +312,8 @@ impl Subflow {
         self.memory.limit() > before
     }
 
-    /// A segment is not accepted for what its numbers say: a challenge ACK tells the peer the right ones. Their rate is limited.
+    /// A segment is not accepted for what its numbers say: a challenge ACK tells the peer the right ones. Their rate is
+    /// limited.
     #[cold]
     pub fn challenge(&mut self, now: Instant) {
         if self.challenged_at.is_none_or(|at| now.since(at) >= CHALLENGE_INTERVAL) {
@@ -354,8 +357,8 @@ impl Subflow {
         (self.is_established() && in_flight > 0 && rtt.has_sample()).then(|| rtt.srtt() - rtt.min())
     }
 
-    /// The subflow as the replaceable parts see it. `mss` is the payload of a full segment. Inlined, so that a view is written where
-    /// it is kept.
+    /// The subflow as the replaceable parts see it. `mss` is the payload of a full segment. Inlined, so that a view is
+    /// written where it is kept.
     #[inline(always)]
     pub fn view(&self, mss: u32) -> SubflowView {
         let rtt = self.sender.rtt();
@@ -406,8 +409,8 @@ impl Subflow {
         view.memory = self.memory.taken(self.queued + board.outstanding(), board.packets_out(), self.queued_records);
     }
 
-    /// Queues bytes to send; returns how many of Linux's records they need in addition to those that are queued. `segment` is the
-    /// payload of a full segment.
+    /// Queues bytes to send; returns how many of Linux's records they need in addition to those that are queued.
+    /// `segment` is the payload of a full segment.
     pub fn give(&mut self, chunk: Chunk, segment: u32) -> u64 {
         let record = self.memory.record(segment, self.peer_window.largest());
         if record != self.record {
@@ -430,8 +433,8 @@ impl Subflow {
         self.queued_records - before
     }
 
-    /// Segments have another size from here on: options came or went. Linux leaves what is queued in the records of the former
-    /// size; here it is counted as if it were cut again, so that the count never goes below zero.
+    /// Segments have another size from here on: options came or went. Linux leaves what is queued in the records of the
+    /// former size; here it is counted as if it were cut again, so that the count never goes below zero.
     #[cold]
     fn set_record(&mut self, record: u64) {
         self.record = record;
@@ -473,8 +476,8 @@ impl Subflow {
         std::mem::take(&mut self.queue)
     }
 
-    /// Where the byte at the subflow's `offset` belongs in the stream, by the mappings seen so far, and how many bytes from
-    /// there on are mapped.
+    /// Where the byte at the subflow's `offset` belongs in the stream, by the mappings seen so far, and how many bytes
+    /// from there on are mapped.
     pub fn mapped(&self, offset: u64) -> Option<(u64, u64)> {
         let mapping = self.mappings.iter().rev().find(|m| m.start <= offset && offset < m.end)?;
         Some((mapping.stream_offset.wrapping_add(offset - mapping.start), mapping.end - offset))

@@ -1,6 +1,7 @@
 //! The window that a peer advertised on a subflow.
 
-/// The window of the peer's last segment that counts for it (RFC 9293's SND.WND, SND.WL1 and SND.WL2). Offsets are the subflow's.
+/// The window of the peer's last segment that counts for it (RFC 9293's SND.WND, SND.WL1 and SND.WL2). Offsets are the
+/// subflow's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PeerWindow {
     seq: u64,
@@ -11,9 +12,9 @@ pub(crate) struct PeerWindow {
 }
 
 impl PeerWindow {
-    /// A segment at the peer's offset `seq` acknowledges everything before `acked` and has a window of so many bytes. It counts if it
-    /// is newer than the one before (RFC 9293 section 3.10.7.4). Of two that are equally new and not in order the larger window counts,
-    /// or a closed one (Linux's `tcp_may_update_window`). Returns whether it counts.
+    /// A segment at the peer's offset `seq` acknowledges everything before `acked` and has a window of so many bytes.
+    /// It counts if it is newer than the one before (RFC 9293 section 3.10.7.4). Of two that are equally new and not in
+    /// order the larger window counts, or a closed one (Linux's `tcp_may_update_window`). Returns whether it counts.
     pub fn update(&mut self, seq: u64, acked: u64, bytes: u64) -> bool {
         let newer = acked > self.acked || seq > self.seq;
         let same = seq == self.seq && (bytes > self.bytes || bytes == 0);

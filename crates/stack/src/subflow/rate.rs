@@ -1,11 +1,12 @@
 //! Delivery rate samples (draft-cheng-iccrg-delivery-rate-estimation-02, Linux `tcp_rate.c`).
 //!
-//! A sample is what was delivered between the transmission of a packet and its acknowledgment, over the longer of the two
-//! intervals in which these packets were sent and acknowledged.
+//! A sample is what was delivered between the transmission of a packet and its acknowledgment, over the longer of the
+//! two intervals in which these packets were sent and acknowledged.
 //!
-//! Two rates are kept. The delivery rate is Linux's: it counts packets. The arrival rate is ours, for forecasts: it counts bytes, because
-//! a short packet is no full one, and in the first flight after a pause it also looks at what followed the first acknowledgment. Before that
-//! nothing could arrive for a round trip, which makes the delivery rate of a short response too low.
+//! Two rates are kept. The delivery rate is Linux's: it counts packets. The arrival rate is ours, for forecasts: it
+//! counts bytes, because a short packet is no full one, and in the first flight after a pause it also looks at what
+//! followed the first acknowledgment. Before that nothing could arrive for a round trip, which makes the delivery rate
+//! of a short response too low.
 
 use super::scoreboard::Newest;
 use super::send_state::SendState;
@@ -13,8 +14,8 @@ use crate::congestion::RateSample;
 use crate::view::{Arrivals, Delivered};
 use anabranch_units::{Duration, Instant};
 
-/// Acknowledgments of a flight that arrive within less than this part of the least round trip do not show the rate: the network may have
-/// held them back and passed them on together.
+/// Acknowledgments of a flight that arrive within less than this part of the least round trip do not show the rate: the
+/// network may have held them back and passed them on together.
 const LEAST_FLIGHT_DIVISOR: u64 = 4;
 
 /// The first acknowledgment of a flight.
@@ -53,8 +54,8 @@ impl RateSampler {
         self.arrivals
     }
 
-    /// The path is another one after an outage: the next sample shows it, whatever it was before. Samples of packets that are sent
-    /// from now on begin now, or the outage would be a part of their time.
+    /// The path is another one after an outage: the next sample shows it, whatever it was before. Samples of packets
+    /// that are sent from now on begin now, or the outage would be a part of their time.
     pub fn forget_rates(&mut self, now: Instant) {
         (self.latest, self.arrivals) = (Delivered::default(), Arrivals::default());
         (self.first_sent_at, self.delivered_at) = (now, now);
@@ -65,7 +66,8 @@ impl RateSampler {
         self.delivered
     }
 
-    /// A packet is sent; `idle` if nothing is in flight, so that the flight begins with it. `lost` counts all packets found lost so far.
+    /// A packet is sent; `idle` if nothing is in flight, so that the flight begins with it. `lost` counts all packets
+    /// found lost so far.
     pub fn on_sent(&mut self, now: Instant, idle: bool, in_flight: u32, lost: u64) -> SendState {
         if idle {
             self.first_sent_at = now;
@@ -89,7 +91,8 @@ impl RateSampler {
         self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
 
-    /// An acknowledgment delivered `packets` with `bytes` of payload, the latest of which is `newest`. `lost` counts all packets found lost so far.
+    /// An acknowledgment delivered `packets` with `bytes` of payload, the latest of which is `newest`. `lost` counts
+    /// all packets found lost so far.
     #[inline]
     pub fn on_delivered(
         &mut self,
@@ -149,7 +152,8 @@ impl RateSampler {
         }
     }
 
-    /// For packets of the first flight after a pause: the faster of a sample and of what arrived after the first acknowledgment of that flight.
+    /// For packets of the first flight after a pause: the faster of a sample and of what arrived after the first
+    /// acknowledgment of that flight.
     #[cold]
     fn without_first_round_trip(
         &mut self,
@@ -180,7 +184,8 @@ fn is_faster((count, time): Counted, (other_count, other_time): Counted) -> bool
     product(count, other_time) > product(other_count, time)
 }
 
-/// Whether a sample replaces what was known: a sender without data is slower than its path, unless it is at least as fast as was known.
+/// Whether a sample replaces what was known: a sender without data is slower than its path, unless it is at least as
+/// fast as was known.
 fn replaces(sample: Counted, known: Counted, app_limited: bool) -> bool {
     sample.0 > 0 && (!app_limited || !is_faster(known, sample))
 }

@@ -1,7 +1,7 @@
 //! The receiving half of a subflow: what has arrived, and when to acknowledge it.
 //!
-//! Delayed and quick acknowledgments follow Linux: every packet is answered while a sender probably is in slow start, and
-//! while a hole is open; otherwise every second one, or the delayed-acknowledgment timer.
+//! Delayed and quick acknowledgments follow Linux: every packet is answered while a sender probably is in slow start,
+//! and while a hole is open; otherwise every second one, or the delayed-acknowledgment timer.
 
 use super::rtt::timestamp;
 use crate::reassembly::{Note, Piece, Reassembly};
@@ -14,14 +14,14 @@ const MAX_QUICK_ACKS: u32 = 16;
 /// The least and the most delay of an acknowledgment (Linux `TCP_ATO_MIN`, `TCP_DELACK_MAX`).
 const MIN_DELAY: Duration = Duration::from_millis(40);
 const MAX_DELAY: Duration = Duration::from_millis(200);
-/// While a hole is open, acknowledgments are gathered for a twentieth of a round trip, at most a millisecond and at most
-/// this many packets, once the sender surely knows of the hole (Linux `tcp_comp_sack_*`).
+/// While a hole is open, acknowledgments are gathered for a twentieth of a round trip, at most a millisecond and at
+/// most this many packets, once the sender surely knows of the hole (Linux `tcp_comp_sack_*`).
 const COMPRESSION_SHARE: u64 = 20;
 const MAX_COMPRESSION: Duration = Duration::from_millis(1);
 const MAX_COMPRESSED: u32 = 44;
 const UNCOMPRESSED: u32 = 3;
-/// Packets with old data that are answered at once within this time: more than a window that a sender repeats needlessly has. Linux has no
-/// such limit.
+/// Packets with old data that are answered at once within this time: more than a window that a sender repeats
+/// needlessly has. Linux has no such limit.
 const MOST_OLD_DATA: u32 = 1_000;
 const OLD_DATA_INTERVAL: Duration = Duration::from_millis(500);
 /// Bytes of the smallest segment that opens the window.
@@ -46,7 +46,8 @@ impl Note for Arrival {
     }
 }
 
-/// When an acknowledgment is due. As one number, because it is looked at several times per packet, mostly to be compared with the time.
+/// When an acknowledgment is due. As one number, because it is looked at several times per packet, mostly to be
+/// compared with the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct AckDue(Instant);
 
@@ -105,11 +106,12 @@ pub(crate) struct Receiver {
     memory: ReceiveMemory,
     /// The window in the last segment that was sent on this subflow.
     advertised: u64,
-    /// A PSH arrived since the last acknowledgment, so the sender may wait for the next one; and another end of its data after that.
+    /// A PSH arrived since the last acknowledgment, so the sender may wait for the next one; and another end of its
+    /// data after that.
     pushed: bool,
     pushed_twice: bool,
-    /// This end answers what it receives: a segment with data left within the delay of an acknowledgment of data that arrived. There are
-    /// no quick acknowledgments, because the next answer has them (Linux's "pingpong mode").
+    /// This end answers what it receives: a segment with data left within the delay of an acknowledgment of data that
+    /// arrived. There are no quick acknowledgments, because the next answer has them (Linux's "pingpong mode").
     interactive: bool,
     delay: Duration,
     last_arrival: Option<Instant>,
@@ -179,8 +181,8 @@ impl Receiver {
         self.memory.grow(per_round, self.reach());
     }
 
-    /// A packet of `len` bytes arrived: the window opens by two full segments of `segment` bytes, as far as there is memory in addition to
-    /// this packet (Linux's `tcp_grow_window`). Returns whether it did.
+    /// A packet of `len` bytes arrived: the window opens by two full segments of `segment` bytes, as far as there is
+    /// memory in addition to this packet (Linux's `tcp_grow_window`). Returns whether it did.
     pub fn widen(&mut self, len: u32, segment: u32) -> bool {
         if len > self.full_size {
             self.memory.set_share(ReceiveMemory::share_of(len));
@@ -248,8 +250,8 @@ impl Receiver {
         (timestamps.value.wrapping_sub(self.recent_timestamp) as i32) >= 0
     }
 
-    /// Remembers the timestamp to echo: that of the earliest segment not yet acknowledged, so that the sender's round trip
-    /// counts the delay of the acknowledgment.
+    /// Remembers the timestamp to echo: that of the earliest segment not yet acknowledged, so that the sender's round
+    /// trip counts the delay of the acknowledgment.
     pub fn note_timestamp(&mut self, start: u64, timestamps: Option<Timestamps>) {
         if let Some(t) = timestamps
             && start <= self.last_acknowledged
@@ -360,8 +362,8 @@ impl Receiver {
         Some(piece)
     }
 
-    /// Bytes acknowledged before arrived again: the acknowledgment was lost, or the sender's timeout was too short. Its sender needs the
-    /// report of each one. A flood of them is answered at a limited rate (RFC 5961 section 7).
+    /// Bytes acknowledged before arrived again: the acknowledgment was lost, or the sender's timeout was too short. Its
+    /// sender needs the report of each one. A flood of them is answered at a limited rate (RFC 5961 section 7).
     #[cold]
     pub fn on_duplicate_data(&mut self, now: Instant, start: u64, end: u64) {
         self.duplicate = Some((start, end));
@@ -395,7 +397,8 @@ impl Receiver {
         }
     }
 
-    /// Whether more than one full packet waits to be acknowledged. When that happens depends on the window, and on the application.
+    /// Whether more than one full packet waits to be acknowledged. When that happens depends on the window, and on the
+    /// application.
     #[inline]
     pub fn owes_for_second(&self) -> bool {
         self.due.is_delayed() && self.next - self.last_acknowledged > u64::from(self.full_size)
@@ -444,8 +447,8 @@ impl Receiver {
         self.pushed |= pushed || small;
     }
 
-    /// Whether to acknowledge once the application has read (Linux's `tcp_cleanup_rbuf`): more than one full packet, or if it has
-    /// read everything (`drained`), data with PSH.
+    /// Whether to acknowledge once the application has read (Linux's `tcp_cleanup_rbuf`): more than one full packet, or
+    /// if it has read everything (`drained`), data with PSH.
     pub fn acknowledges_when_read(&self, drained: bool) -> bool {
         let ends = self.pushed_twice || (self.pushed && !self.interactive);
         self.owes_for_second() || (drained && ends && self.compressed == 0 && self.due.is_delayed())
@@ -522,8 +525,8 @@ impl Receiver {
         if self.due == AckDue::NOW { Instant::FAR_FUTURE } else { self.due.0 }
     }
 
-    /// A segment is sent, and with it the acknowledgment and a `window`. The SACK blocks go to `report`, most urgent first; it
-    /// returns false when there is no more room.
+    /// A segment is sent, and with it the acknowledgment and a `window`. The SACK blocks go to `report`, most urgent
+    /// first; it returns false when there is no more room.
     pub fn on_ack_sent(&mut self, now: Instant, window: u64, mut report: impl FnMut(u64, u64) -> bool) {
         self.advertised = window;
         let twice = self.duplicate.take();
@@ -539,7 +542,8 @@ impl Receiver {
         (self.pushed, self.pushed_twice) = (false, false);
         let due = std::mem::replace(&mut self.due, AckDue::NEVER);
         if due.is_delayed() && due.0 <= now && self.compressed == 0 {
-            // The sender's next packet would have come in time for a longer delay, or the answer did not come (Linux: "delayed ACK missed").
+            // The sender's next packet would have come in time for a longer delay, or the answer did not come (Linux:
+            // "delayed ACK missed").
             self.delay = if self.interactive { MIN_DELAY } else { (self.delay * 2).min(MAX_DELAY) };
             self.interactive = false;
         } else if due != AckDue::NEVER {

@@ -1,7 +1,7 @@
 //! Round-trip time estimation and the retransmission timeout (RFC 6298, with Linux's differences).
 //!
-//! Linux puts the floor of 200 ms on the *variance term*, not on the whole timeout, so the timeout is at least one round
-//! trip plus 200 ms; and it lets the deviation fall more slowly when the round trip itself falls.
+//! Linux puts the floor of 200 ms on the *variance term*, not on the whole timeout, so the timeout is at least one
+//! round trip plus 200 ms; and it lets the deviation fall more slowly when the round trip itself falls.
 
 use anabranch_units::{Duration, Instant};
 
@@ -89,7 +89,8 @@ impl RttEstimator {
         }
     }
 
-    /// The next sample is taken as the first: what was measured before says nothing any more. The least round trip stays.
+    /// The next sample is taken as the first: what was measured before says nothing any more. The least round trip
+    /// stays.
     pub fn restart(&mut self) {
         self.anew = true;
     }

@@ -2,9 +2,10 @@
 //!
 //! Records are in sequence order, one per packet, contiguous. A second queue holds transmissions in the order of their
 //! times, so that RACK finds the oldest without a search; an entry whose record was acknowledged, marked or sent again
-//! since is skipped when it is reached. First transmissions are in the order of the sequence, so they are listed there only
-//! when a packet is sent again, or the list is read: without loss never. Every operation costs amortised constant time per packet, whatever the window,
-//! apart from binary searches and from the repair after a timeout, which walks the queue once.
+//! since is skipped when it is reached. First transmissions are in the order of the sequence, so they are listed there
+//! only when a packet is sent again, or the list is read: without loss never. Every operation costs amortised constant
+//! time per packet, whatever the window, apart from binary searches and from the repair after a timeout, which walks
+//! the queue once.
 
 use super::rtt::timestamp;
 use super::send_state::SendState;
@@ -93,9 +94,9 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Whether it answers the last transmission of a packet, and not an earlier one, as far as can be seen: an answer within less
-    /// than the least round trip is to an earlier one (Linux's `tcp_rack_advance`), and so is a cumulative acknowledgment that
-    /// echoes an older timestamp than the retransmission's (`tcp_skb_spurious_retrans`).
+    /// Whether it answers the last transmission of a packet, and not an earlier one, as far as can be seen: an answer
+    /// within less than the least round trip is to an earlier one (Linux's `tcp_rack_advance`), and so is a cumulative
+    /// acknowledgment that echoes an older timestamp than the retransmission's (`tcp_skb_spurious_retrans`).
     fn is_to_last(&self, record: &Record, cumulative: bool) -> bool {
         if !record.ever_retransmitted() {
             return true;
@@ -127,8 +128,8 @@ pub(crate) struct Delivery {
     /// A packet arrived after one that was sent later: the network reorders.
     pub reordered: bool,
     pub newest: Option<Newest>,
-    /// When that was sent, and its end, without transmissions of which it is not known whether they or earlier ones of the same
-    /// packet arrived.
+    /// When that was sent, and its end, without transmissions of which it is not known whether they or earlier ones of
+    /// the same packet arrived.
     pub arrived: Option<(Instant, u64)>,
     answer: Answer,
     /// The largest payload of a packet that was newly delivered.
@@ -339,8 +340,8 @@ impl Scoreboard {
         unreported && self.sacked + self.lost == 0 && self.first >= self.unrepeated_from
     }
 
-    /// [`Scoreboard::acknowledge`] where [nothing was marked](Self::is_unmarked), in fewer steps: everything before `acked` was
-    /// delivered. `None`, and no effect, if that is less than a packet.
+    /// [`Scoreboard::acknowledge`] where [nothing was marked](Self::is_unmarked), in fewer steps: everything before
+    /// `acked` was delivered. `None`, and no effect, if that is less than a packet.
     pub fn acknowledge_unmarked(&mut self, acked: u64) -> Option<InOrder> {
         let front = self.records.front().filter(|front| front.end() <= acked)?;
         let (first_sent_at, before) = (front.sent_at, (self.first, self.outstanding));
@@ -585,8 +586,8 @@ impl Scoreboard {
         }
     }
 
-    /// No packet with more payload than this can arrive any more: those that have not are lost, and are to be sent again in pieces.
-    /// Returns whether there is one. Takes time in proportion to the packets in flight.
+    /// No packet with more payload than this can arrive any more: those that have not are lost, and are to be sent
+    /// again in pieces. Returns whether there is one. Takes time in proportion to the packets in flight.
     pub fn lose_larger(&mut self, most: u32) -> bool {
         let larger = |record: &Record| record.len > most && !record.has(SACKED);
         let found = self.records.iter().any(larger);

@@ -15,8 +15,8 @@ pub(crate) struct SendState {
     pub(super) app_limited: bool,
     /// Packets in flight, with this one.
     pub(super) in_flight: u32,
-    /// Packets found lost until then, and payload bytes delivered, both modulo 2^32: a record of each packet in flight has this state, and
-    /// a flight has less.
+    /// Packets found lost until then, and payload bytes delivered, both modulo 2^32: a record of each packet in flight
+    /// has this state, and a flight has less.
     pub(super) lost: u32,
     pub(super) delivered_bytes: u32,
 }

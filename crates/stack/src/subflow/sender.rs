@@ -1,9 +1,9 @@
 //! The sending half of a subflow: acknowledged data, lost data, and the data that may be in flight.
 //!
-//! Offsets count the subflow's sequence space from its initial number: 0 is the SYN, 1 the first byte. One acknowledgment goes
-//! through the steps of [`Sender::on_ack`] in Linux's order; loss detection and repair are in `recovery.rs`, the pace and bursts in
-//! `sender/pacing.rs`, windows that are not used in `sender/usage.rs`, and segments that are withheld to find peers that lie in
-//! `sender/withheld.rs`.
+//! Offsets count the subflow's sequence space from its initial number: 0 is the SYN, 1 the first byte. One
+//! acknowledgment goes through the steps of [`Sender::on_ack`] in Linux's order; loss detection and repair are in
+//! `recovery.rs`, the pace and bursts in `sender/pacing.rs`, windows that are not used in `sender/usage.rs`, and
+//! segments that are withheld to find peers that lie in `sender/withheld.rs`.
 
 mod pacing;
 mod recovery;
@@ -260,8 +260,9 @@ impl Sender {
         }
     }
 
-    /// Whether an acknowledgment of everything before `acked`, without SACK, is plain: it delivers at least a packet, nothing is
-    /// being repaired or doubted, no missing packet was marked, and the path was measured since its last outage.
+    /// Whether an acknowledgment of everything before `acked`, without SACK, is plain: it delivers at least a packet,
+    /// nothing is being repaired or doubted, no missing packet was marked, and the path was measured since its last
+    /// outage.
     pub fn is_plain(&self, acked: u64) -> bool {
         let delivers = self.board.front().is_some_and(|front| front.end() <= acked && self.rack.is_before(front));
         let whole = !self.size.watches() && !self.withholding.is_outstanding();
@@ -389,7 +390,8 @@ impl Sender {
         let cumulative = if delivery.retransmitted_acked { None } else { delivery.acked };
         let (first, last) = cumulative.or(delivery.sacked).map(|(a, b)| (Some(a), Some(b))).unwrap_or_default();
         let by_clock = || {
-            // The echo answers the segment that moved the edge; otherwise it may be arbitrarily old (RFC 7323 section 4.1).
+            // The echo answers the segment that moved the edge; otherwise it may be arbitrarily old (RFC 7323 section
+            // 4.1).
             let echo = ack.echo.filter(|_| advanced)?;
             // The clock ticks in milliseconds; a difference of zero means only that it was below one.
             let elapsed = timestamp(now).wrapping_sub(echo);
@@ -404,8 +406,8 @@ impl Sender {
         latest
     }
 
-    /// The path answers after an outage. Until a packet that is sent from now on is measured, its rate is unknown and its round trip stays;
-    /// then both are measured anew (RFC 6298 section 5: round trips of before may be bogus).
+    /// The path answers after an outage. Until a packet that is sent from now on is measured, its rate is unknown and
+    /// its round trip stays; then both are measured anew (RFC 6298 section 5: round trips of before may be bogus).
     pub fn forget_path(&mut self, now: Instant) {
         self.revived_at = Some(now);
         self.rate.forget_rates(now);
@@ -522,12 +524,14 @@ impl Sender {
         repairs || self.options.paces || self.window.pacing_rate.is_some()
     }
 
-    /// Whether there is data to send whatever the window and the pace are: what shows the size of packets that pass, or was withheld.
+    /// Whether there is data to send whatever the window and the pace are: what shows the size of packets that pass, or
+    /// was withheld.
     pub fn exceeds_window(&self) -> bool {
         self.size.wants_to_send() || self.withholding.is_due()
     }
 
-    /// Whether there may be a packet to retransmit: a probe is due, or a packet is lost and the window has room, or its size matters.
+    /// Whether there may be a packet to retransmit: a probe is due, or a packet is lost and the window has room, or its
+    /// size matters.
     pub fn may_retransmit(&self) -> bool {
         self.probe.is_due() || (self.board.lost() > 0 && self.has_room()) || self.exceeds_window()
     }

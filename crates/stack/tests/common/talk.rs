@@ -180,7 +180,8 @@ impl PeerSegment {
 }
 
 impl Talk {
-    /// A client; the numbers are drawn as key, (seed of the control, first number), then for each join nonce, seed, number.
+    /// A client; the numbers are drawn as key, (seed of the control, first number), then for each join nonce, seed,
+    /// number.
     pub fn client(config: Config, numbers: &[u64]) -> Self {
         let end = Connection::client(config, Scripted::new(numbers)).unwrap();
         Self::new(end, [80; 3])
@@ -218,7 +219,8 @@ impl Talk {
         talk
     }
 
-    /// Multipath TCP is established as a client on path 0 with 20 ms of round trip at time 40, the peer's first DSS included.
+    /// Multipath TCP is established as a client on path 0 with 20 ms of round trip at time 40, the peer's first DSS
+    /// included.
     pub fn connected(config: Config) -> Self {
         let mut talk = Self::client(config, &[OUR_KEY, 0, 1_000, 0x4444, 0, 2_000]);
         talk.emitted();

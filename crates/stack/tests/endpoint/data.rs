@@ -333,8 +333,8 @@ fn a_reader_that_resumes_advertises_the_window() {
     assert_eq!((update.len(), update[0].1.window), (1, 16_060_u16.div_ceil(128)));
 }
 
-/// The second subflow advertised the whole buffer when the hole was open, and a peer does not forget that: to say it again has no use
-/// (Linux's `mptcp_cleanup_rbuf`).
+/// The second subflow advertised the whole buffer when the hole was open, and a peer does not forget that: to say it
+/// again has no use (Linux's `mptcp_cleanup_rbuf`).
 #[test]
 fn a_hole_filled_through_one_subflow_is_acknowledged_there_alone() {
     let mut config = two_paths();
@@ -403,8 +403,8 @@ fn paced_packets_leave_one_by_one() {
     }
 }
 
-/// The offset of each arrival out of order, as events report it, and what waited then: bytes that no application could read yet, on
-/// subflows and in the connection.
+/// The offset of each arrival out of order, as events report it, and what waited then: bytes that no application could
+/// read yet, on subflows and in the connection.
 fn waiting(talk: &mut Talk) -> Vec<(u64, u64)> {
     let waited = |(_, event)| match event {
         TransportEvent::OutOfOrder { subflow: SubflowId(0), offset, buffered } => Some((offset, buffered)),

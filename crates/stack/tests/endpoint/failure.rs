@@ -169,7 +169,8 @@ fn an_idle_subflow_retransmits_the_first_unacknowledged_data_and_nothing_more() 
     let mut talk = upstream();
     talk.end.write(1_428 * 30);
     talk.emitted();
-    // The first ten segments are on one subflow, the next ten on the other; the rest waits. The other one is acknowledged.
+    // The first ten segments are on one subflow, the next ten on the other; the rest waits. The other one is
+    // acknowledged.
     talk.wait_until(60);
     talk.deliver(1, peer(1, 1 + 14_280).data_ack(0).echo(40));
     talk.emitted();

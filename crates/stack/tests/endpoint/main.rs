@@ -1,4 +1,5 @@
-//! Two endpoints joined by paths, and an endpoint in dialogues, segment by segment. All in one program: each one more would be linked by itself.
+//! Two endpoints joined by paths, and an endpoint in dialogues, segment by segment. All in one program: each one more
+//! would be linked by itself.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -87,7 +87,8 @@ fn a_subflow_that_was_given_up_is_probed_and_its_answer_starts_the_repair() {
     let sent = talk.emitted();
     assert_eq!(sent.len(), 2, "{sent:?}");
     let given_up = sent[0].as_bytes()[0];
-    // Nothing comes back. What is lost is sent on the other path, and a second after the silence the first one is probed.
+    // Nothing comes back. What is lost is sent on the other path, and a second after the silence the first one is
+    // probed.
     let mut probes = Vec::new();
     let until = talk.now + 3_000;
     while let Some(due) = talk.end.poll_timeout().filter(|due| *due < at(until)) {

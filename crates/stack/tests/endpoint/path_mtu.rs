@@ -82,8 +82,8 @@ fn a_small_link_costs_little_whether_it_reports_or_not() {
     }
 }
 
-/// Upstream Linux leaves the data of a silent subflow there for a few periods, and data in the buffer of a subflow waits for it: both
-/// hold up the others' data for longer.
+/// Upstream Linux leaves the data of a silent subflow there for a few periods, and data in the buffer of a subflow
+/// waits for it: both hold up the others' data for longer.
 const UPSTREAM: f64 = 4.0;
 
 #[test]

@@ -135,7 +135,8 @@ fn a_subflow_that_is_reset_hands_over_everything_that_it_held() {
     assert_eq!(acked, 1 + 200 * 1428);
 }
 
-/// The send buffer of a subflow with data that commits into it, after each flight of slow start with all that the application wrote.
+/// The send buffer of a subflow with data that commits into it, after each flight of slow start with all that the
+/// application wrote.
 fn send_buffers(written: u64, flights: &[usize]) -> Vec<u64> {
     let mut config = two_paths();
     config.transport.commit = Commit::IntoBuffer;
@@ -161,7 +162,8 @@ fn the_send_buffer_grows_with_the_window_while_the_application_waits_for_room() 
     // A packet takes 4,096 bytes and a description of 256, and the buffer has room for twice the window.
     let room = |packets: u64| 2 * packets * 4_352;
     assert_eq!(send_buffers(1_000_000, &[10, 20, 40, 80]), [room(10), room(20), room(40), room(80)]);
-    // After the second acknowledgment 40 packets are left, which take less than two thirds of the buffer: no data waits.
+    // After the second acknowledgment 40 packets are left, which take less than two thirds of the buffer: no data
+    // waits.
     assert_eq!(send_buffers(1_428 * 70, &[10, 20, 40]), [room(10), room(20), room(20)]);
 }
 

@@ -178,7 +178,8 @@ fn disturb(net: &mut Pair, draw: &mut Seeded) {
         1 => net.paths[at].heal(),
         2 => net.paths[at].down.up = false,
         3 => net.paths[at].up.loss = 0.3,
-        // Larger packets are lost until the end, with or without a report. Without either way to learn of it nothing would arrive.
+        // Larger packets are lost until the end, with or without a report. Without either way to learn of it nothing
+        // would arrive.
         5 if net.server_config.mtu_discovery => {
             net.paths[at].down.mtu = draw.pick(&[552, 700, 1280, 1400, 1500]);
             net.paths[at].down.reports = draw.one_in(2);
@@ -225,7 +226,8 @@ fn random_networks_deliver_every_byte_once() {
     run_cases(0..500);
 }
 
-/// A link smaller than packets that are smaller than full ones, and a pair of packets that pacing separates while the window is full.
+/// A link smaller than packets that are smaller than full ones, and a pair of packets that pacing separates while the
+/// window is full.
 #[test]
 fn networks_that_showed_faults_deliver_every_byte_once() {
     run_cases([1_000_012, 1_001_712].into_iter());

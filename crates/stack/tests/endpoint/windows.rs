@@ -1,5 +1,5 @@
-//! A peer of plain TCP that shrinks its window (RFC 9293 section 3.8.6). Over Multipath TCP the window never shrinks (RFC 8684
-//! section 3.3.5).
+//! A peer of plain TCP that shrinks its window (RFC 9293 section 3.8.6). Over Multipath TCP the window never shrinks
+//! (RFC 8684 section 3.3.5).
 
 use crate::common::config;
 use crate::common::talk::*;
@@ -9,7 +9,8 @@ const NOTHING: [&str; 0] = [];
 /// Payload of a full segment without timestamps.
 const FULL: u64 = 1_460;
 
-/// A server's end of a plain TCP whose window is not scaled, at time 20, with a megabyte to send. Its first ten segments have left.
+/// A server's end of a plain TCP whose window is not scaled, at time 20, with a megabyte to send. Its first ten
+/// segments have left.
 fn sending(commit: Commit) -> Talk {
     let mut config = config(Protocol::Tcp, 1);
     config.transport.commit = commit;
@@ -38,7 +39,8 @@ fn acknowledge(talk: &mut Talk, segments: u64, window: u16) -> u64 {
     payload(talk)
 }
 
-/// Linux adds the window of a subflow to the data acknowledgment, and keeps an older one where the subflow acknowledges nothing new.
+/// Linux adds the window of a subflow to the data acknowledgment, and keeps an older one where the subflow acknowledges
+/// nothing new.
 #[test]
 fn with_subflow_windows_data_leaves_beyond_what_was_advertised() {
     for (subflow_windows, expected) in [(false, 0), (true, 1_428)] {

@@ -1,5 +1,5 @@
-//! Segments that are withheld to find peers that acknowledge what they have not received: what they cost honest peers, and how soon
-//! others are found.
+//! Segments that are withheld to find peers that acknowledge what they have not received: what they cost honest peers,
+//! and how soon others are found.
 
 use crate::common::{Meddler, Pair, Path, Seeded, config, secs};
 use anabranch_events::{SendKind, TransportEvent};
@@ -29,8 +29,8 @@ fn routes(two: bool) -> Vec<Path> {
     [Path::symmetric(20, 20)].into_iter().chain(second).collect()
 }
 
-/// Loses each segment with data with this probability when it first leaves. The same bytes are lost in every run, so that runs can be
-/// compared pair by pair.
+/// Loses each segment with data with this probability when it first leaves. The same bytes are lost in every run, so
+/// that runs can be compared pair by pair.
 fn loses(probability: f64, seed: u64) -> Meddler {
     let mut first = HashMap::new();
     let mut seen = HashSet::new();

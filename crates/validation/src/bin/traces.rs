@@ -1,8 +1,8 @@
 //! Compares synthetic rates with the recordings next to the project, and fits their parameters.
 //!
 //! `traces [--seeds N] [--write FILE]` prints the parameters and the comparison, and with `--write` puts them into FILE
-//! (`docs/validation/traces.md`), between their markers. `traces --fit [KIND]` looks for parameters of every kind, or of one. It
-//! fails without recordings.
+//! (`docs/validation/traces.md`), between their markers. `traces --fit [KIND]` looks for parameters of every kind, or
+//! of one. It fails without recordings.
 
 use anabranch_network::{SYNTHETIC_KINDS, SyntheticModel};
 use anabranch_validation::report::replace_part;

@@ -1,7 +1,8 @@
 //! Measures every row of the validation table over its seeds and prints the table as Markdown.
 //!
-//! `validation [--write FILE] [--row N]...`: with `--write` the table goes into FILE (`docs/validation/laws.md`), between its
-//! markers; with `--row` the other rows of the file stay. Ends with failure if an asserted check misses its target.
+//! `validation [--write FILE] [--row N]...`: with `--write` the table goes into FILE (`docs/validation/laws.md`),
+//! between its markers; with `--row` the other rows of the file stay. Ends with failure if an asserted check misses its
+//! target.
 
 use anabranch_validation::report::{replace_part, replace_rows, rows_table};
 use anabranch_validation::rows::{self, Measured};

@@ -1,11 +1,12 @@
 //! Rows 10 and 11: the scenarios A and C of "MPTCP is not Pareto-optimal" (CoNEXT 2012) in their fluid limit.
 //!
-//! The formulas know no packets and no queueing delay: windows are large, and every path has the same round trip. The testbed's
-//! networks, which ship as `conext/*`, are far from that, with windows of three to ten packets. So here
+//! The formulas know no packets and no queueing delay: windows are large, and every path has the same round trip. The
+//! testbed's networks, which ship as `conext/*`, are far from that, with windows of three to ten packets. So here
 //! - rates are ten times theirs, and windows with them;
-//! - RED's curve is as steep as these windows need: with losses around a per mille, a curve that reaches 10 % oscillates;
-//! - the queues hold a quarter of the bandwidth-delay product, and in scenario A, where one path has two queues and the others
-//!   have one, these others get a fixed delay of what the other queue adds. A first run measures it.
+//! - RED's curve is as steep as these windows need: with losses around a per mille, a curve that reaches 10 %
+//!   oscillates;
+//! - the queues hold a quarter of the bandwidth-delay product, and in scenario A, where one path has two queues and the
+//!   others have one, these others get a fixed delay of what the other queue adds. A first run measures it.
 
 use super::{Check, LawRow};
 use crate::runs::{TCP_PAYLOAD, queue_delay_s, set, shipped, simulate, wire_rate};
@@ -65,7 +66,8 @@ fn share(metrics: &Metrics) -> f64 {
     wire_rate(&metrics.traffic, TCP_PAYLOAD) / (C2_TOTAL * SCALE as f64)
 }
 
-/// What a probe of one packet per round trip on each path of the multipath users takes from each of the others, over C2.
+/// What a probe of one packet per round trip on each path of the multipath users takes from each of the others, over
+/// C2.
 fn probe(metrics: &Metrics, r: u64) -> f64 {
     let rtts = metrics.sessions.iter().filter_map(second_rtt);
     let rates: Vec<f64> = rtts.map(|rtt| crate::runs::PACKET * 8.0 / rtt).collect();

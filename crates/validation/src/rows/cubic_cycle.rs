@@ -1,10 +1,11 @@
 //! Row 3: CUBIC under periodic loss, the table of RFC 9438.
 //!
-//! The closed form describes a cycle that repeats itself: window W at every loss, and exactly n packets from W to W. That
-//! cycle is neutrally stable, because the cubic function is flat near its plateau: a download that begins below W stays there and
-//! approaches W by a per mille per loss. One that comes from above, as from slow start, is taken into a lower cycle by fast
-//! convergence, 7 to 13 % below, and stays there. So to find the cycle of the closed form a run has to begin just below it. The
-//! pipe is first a bottleneck that overflows there; right after a loss it opens, and from then on every n-th packet is lost.
+//! The closed form describes a cycle that repeats itself: window W at every loss, and exactly n packets from W to W.
+//! That cycle is neutrally stable, because the cubic function is flat near its plateau: a download that begins below W
+//! stays there and approaches W by a per mille per loss. One that comes from above, as from slow start, is taken into a
+//! lower cycle by fast convergence, 7 to 13 % below, and stays there. So to find the cycle of the closed form a run has
+//! to begin just below it. The pipe is first a bottleneck that overflows there; right after a loss it opens, and from
+//! then on every n-th packet is lost.
 
 use super::{Check, LawRow};
 use crate::rows::single_path;
@@ -12,7 +13,8 @@ use crate::runs::{
     EXACT_CUBIC, Events, IDEAL_SENDER, PACKET, RTT_S, TCP_PAYLOAD, simulate, simulate_with_events, windows,
 };
 
-/// RFC 9438 tables 1 and 2, for a round trip of 0.1 s: packets per loss and average window, the larger of CUBIC's and Reno's.
+/// RFC 9438 tables 1 and 2, for a round trip of 0.1 s: packets per loss and average window, the larger of CUBIC's and
+/// Reno's.
 const TABLE: [(u32, f64); 5] = [(100, 12.0), (1000, 38.0), (10_000, 187.0), (100_000, 1054.0), (1_000_000, 5926.0)];
 
 /// Where, relative to W, the bottleneck's losses come.

@@ -32,8 +32,8 @@ const K: f64 = 4.217;
 /// C of RFC 9438, packets/s³.
 const C: f64 = 0.4;
 
-/// The controller alone, with the constants of RFC 9438 and a round trip of 0.1 s: a loss at 100 packets, then the acknowledgments
-/// of each round trip evenly spaced. Gives the window after the loss, K and the window at K.
+/// The controller alone, with the constants of RFC 9438 and a round trip of 0.1 s: a loss at 100 packets, then the
+/// acknowledgments of each round trip evenly spaced. Gives the window after the loss, K and the window at K.
 fn fall_and_return() -> Vec<f64> {
     const RTT: f64 = 0.1;
     let options = Options::new(vec![("constants".into(), Value::Text("rfc9438".into()))]);

@@ -49,7 +49,8 @@ congestion_control = "newreno"
 start = "2 s"
 "#;
 
-/// Goal 1: a multipath user gets at least what plain TCP would get on the best of the paths, against the same competitors.
+/// Goal 1: a multipath user gets at least what plain TCP would get on the best of the paths, against the same
+/// competitors.
 fn improve_throughput(control: &'static str) -> LawRow {
     let measure = move |seed| {
         let session = |changes: &[(String, String)], payload| {
@@ -79,7 +80,8 @@ fn improve_throughput(control: &'static str) -> LawRow {
 /// Goal 2: on a bottleneck that all its paths share, a multipath user takes no more than one TCP.
 fn do_no_harm(control: &'static str, drop_tail: bool) -> LawRow {
     let measure = move |seed| {
-        // Without a random queue only the phase of the two downloads varies; so the competitor starts at another time each.
+        // Without a random queue only the phase of the two downloads varies; so the competitor starts at another time
+        // each.
         let start = format!("{} s", 1.0 + PHASE_S * seed as f64);
         let mut changes = vec![set("transport.congestion_control", control), set("traffic.0.start", start)];
         if drop_tail {

@@ -1,8 +1,9 @@
 //! The rows of the validation table: laws with targets and tolerances.
 //!
-//! A row is one network and what is measured in it. Its checks compare the mean over the seeds with a target. A check with a
-//! known deviation is reported with its cause and not asserted; the law behind it is then asserted by another check of the
-//! same row number, or at the level of the controllers (`crates/stack/src/congestion/laws.rs`), never with a weaker tolerance.
+//! A row is one network and what is measured in it. Its checks compare the mean over the seeds with a target. A check
+//! with a known deviation is reported with its cause and not asserted; the law behind it is then asserted by another
+//! check of the same row number, or at the level of the controllers (`crates/stack/src/congestion/laws.rs`), never with
+//! a weaker tolerance.
 
 mod conext;
 mod coupled;

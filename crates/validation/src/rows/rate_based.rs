@@ -1,8 +1,8 @@
 //! Row 14: what BBR's coupled form takes from others, and what it makes of links of its own.
 //!
-//! The yardstick at a common bottleneck is one BBR, which takes more from loss-based flows than these take from each other. With a BBR whose pace
-//! leaves room for headers, as that of `cbbr` does, the subflows together have to get as much as it does. Linux's own is faster, and its row says
-//! only that they do not take more than it.
+//! The yardstick at a common bottleneck is one BBR, which takes more from loss-based flows than these take from each
+//! other. With a BBR whose pace leaves room for headers, as that of `cbbr` does, the subflows together have to get as
+//! much as it does. Linux's own is faster, and its row says only that they do not take more than it.
 
 use super::{Check, LawRow};
 use crate::runs::{MPTCP_PAYLOAD, TCP_PAYLOAD, set, simulate, wire_rate};

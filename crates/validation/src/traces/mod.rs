@@ -1,8 +1,8 @@
 //! Synthetic rates compared with recorded ones.
 //!
-//! A group of recordings is one kind of network. Every statistic is computed per trace, relative to the trace's own mean rate,
-//! and averaged over the group. The synthetic group has as many traces, of the same lengths, because short traces vary
-//! less around their own mean and correlate less than long ones; it is generated once per seed.
+//! A group of recordings is one kind of network. Every statistic is computed per trace, relative to the trace's own
+//! mean rate, and averaged over the group. The synthetic group has as many traces, of the same lengths, because short
+//! traces vary less around their own mean and correlate less than long ones; it is generated once per seed.
 
 pub mod fit;
 pub mod recorded;

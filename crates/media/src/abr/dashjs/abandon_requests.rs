@@ -278,7 +278,8 @@ mod tests {
 
     #[test]
     fn two_nine_averages_the_running_averages() {
-        // Running averages 1600, 800, 400, 400, 400, 400 (mean 667): 0.9 * 667 = 600.3 allows 600; the last one alone 300.
+        // Running averages 1600, 800, 400, 400, 400, 400 (mean 667): 0.9 * 667 = 600.3 allows 600; the last one alone
+        // 300.
         let ladder = rates();
         let mut rule = AbandonRequests29::new(Duration::from_secs(12));
         let bytes = [20_000, 20_000, 15_000, 20_000, 25_000, 30_000];

@@ -7,9 +7,9 @@
 //! B buffered s; P placeholder s, time that would be buffered had there been no pauses; b bit/s; M representations.
 //!
 //! Starting up: what the throughput allows, P = max(0, lowest level for it - B), until B >= a media segment.
-//! Then: P += time since the last download ended (or the last decision); above the last choice no higher than the throughput
-//! allows (BOLA-O); B + P above the highest level for the choice is first taken from P, and what is left is waited,
-//! except at the top.
+//! Then: P += time since the last download ended (or the last decision); above the last choice no higher than the
+//! throughput allows (BOLA-O); B + P above the highest level for the choice is first taken from P, and what is left is
+//! waited, except at the top.
 //! After each media segment: P <- min(0.99 * P, max(0, highest level for it - (B + download time))), and its duration
 //! more if it replaced another one. Empty buffer: P = 0. Seek: start up again.
 //! After an abandoned request: P <- min(P, max(0, lowest level for q - B)), or 10 s for the lowest q.
@@ -17,8 +17,8 @@
 //! dash.js 2.9.3 and 5.2.1, rules/abr/BolaRule.js. Two oddities that we keep:
 //! - 2.x scores with u_i, though its own comment and derivation say u_i - 1: its thresholds lie Vp higher.
 //! - In 2.9 q is not the representation that the request is abandoned *for*: the abort is announced before the new
-//!   representation, so q is that of the last change before (AbrController.onFragmentLoadProgress), or none, which counts as
-//!   the lowest. In 5.x q is the new one.
+//!   representation, so q is that of the last change before (AbrController.onFragmentLoadProgress), or none, which
+//!   counts as the lowest. In 5.x q is the new one.
 
 use super::super::view::{Download, View};
 use super::js::{date_ms, level_s};

@@ -1,5 +1,5 @@
-//! BOLA's thresholds and its placeholder, by hand. Rates of 1, e and e^2 Mbit/s have utilities 1, 2 and 3 and T = max(12, 16) = 16 s:
-//! gp = 2 / 0.6 = 3.333, Vp = 3. Highest levels Vp*(u + gp): 13, 16, 19.
+//! BOLA's thresholds and its placeholder, by hand. Rates of 1, e and e^2 Mbit/s have utilities 1, 2 and 3 and T =
+//! max(12, 16) = 16 s: gp = 2 / 0.6 = 3.333, Vp = 3. Highest levels Vp*(u + gp): 13, 16, 19.
 //! Lowest levels: 1: 3*(3.333 + (2.718*1 - 1*2)/1.718) = 11.254;
 //! 2: against 1 3*(3.333 + (7.389*2 - 2.718*3)/4.671) = 14.254, against 0 3*(3.333 + (7.389 - 3)/6.389) = 12.061.
 

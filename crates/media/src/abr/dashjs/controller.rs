@@ -1,7 +1,7 @@
 //! What the AbrControllers of 2.9.3 and 5.2.1 have in common.
 //!
-//! DYNAMIC asks either BOLA or the throughput rule; the lowest of all rules' requests wins; BOLA sees every change; and for a
-//! time after an abandoned request some things are not done.
+//! DYNAMIC asks either BOLA or the throughput rule; the lowest of all rules' requests wins; BOLA sees every change; and
+//! for a time after an abandoned request some things are not done.
 
 use super::super::view::{BufferState, Decision, Event, View, Vote};
 use super::abandonment::Abandonment;

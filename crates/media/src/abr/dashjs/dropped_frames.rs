@@ -5,8 +5,8 @@
 //! dash.js 2.9.3 and 5.2.1, rules/abr/DroppedFramesRule.js and rules/DroppedFramesHistory.js; off by default in 5.x.
 //! Pictures are counted for the representation on screen, with two mistakes that we make too. In 2.x, when the
 //! representation on screen changes, it goes on counting for the *old* one until the next change
-//! (AbrController.onQualityChangeRendered); before the first change it counts for none. In 5.x the pictures before the first
-//! change count for the one that is shown next (DroppedFramesHistory.push).
+//! (AbrController.onQualityChangeRendered); before the first change it counts for none. In 5.x the pictures before the
+//! first change count for the one that is shown next (DroppedFramesHistory.push).
 
 use super::super::view::Pictures;
 use super::dynamic::Generation;

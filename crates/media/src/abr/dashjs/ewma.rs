@@ -4,9 +4,10 @@
 //! average = round(min over H = 3 s and 8 s);  safe average = 0.9 * average
 //! sample = round(8 * bytes / time)  [kbit/s],  w = 0.0015 * time in ms
 //!
-//! dash.js 5.2.1, models/ThroughputModel.js and controllers/ThroughputController.js, core/Settings.js (`abr.throughput`).
-//! Time and bytes come from the browser's Resource Timing entry (`responseStart` to `responseEnd`, `transferSize`), or,
-//! where it has none (another origin, an aborted request), from the progress reports after the first. A request
+//! dash.js 5.2.1, models/ThroughputModel.js and controllers/ThroughputController.js, core/Settings.js
+//! (`abr.throughput`). Time and bytes come from the browser's Resource Timing entry (`responseStart` to `responseEnd`,
+//! `transferSize`), or, where it has none (another origin, an aborted request), from the progress reports after the
+//! first. A request
 //! of less than 10 ms, from request to end, is then taken for a cached one and ignored.
 
 use super::super::view::Download;
@@ -122,8 +123,8 @@ mod tests {
         let kbps = |k: u64, from: u64| timed(from, from, from + 2_000, k * 250 - 300);
         let falling = ewma(&[kbps(1_000, 0), kbps(200, 2_000)], Timing::Resource);
         assert_eq!(falling.average(), Some(467.0));
-        // The other way round: fast (100 + 500 - ...) 0.5*1000 + 0.5*100 = 550 / 0.75 = 733; slow 228.89 + 0.77111*45.778
-        // = 264.19 / 0.40540 = 651.68.
+        // The other way round: fast (100 + 500 - ...) 0.5*1000 + 0.5*100 = 550 / 0.75 = 733; slow 228.89 +
+        // 0.77111*45.778 = 264.19 / 0.40540 = 651.68.
         let rising = ewma(&[kbps(200, 0), kbps(1_000, 2_000)], Timing::Resource);
         assert_eq!(rising.average(), Some(652.0));
     }

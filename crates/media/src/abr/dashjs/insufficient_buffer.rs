@@ -5,9 +5,9 @@
 //! 5.x:         empty -> the lowest; otherwise at most throughput * 0.7 * Q/L; not before 2 media segments
 //! Q buffered s, L duration of a media segment s, throughput the average without safety factor.
 //!
-//! dash.js 2.2.0, 2.9.3, 5.2.1, rules/abr/InsufficientBufferRule.js. 2.x makes no request until the buffer was once loaded, and
-//! again after a seek; 5.x counts its two media segments again after a seek. The average of 2.9 is always that of
-//! recorded video (four samples), even live, because the rule does not pass the type of stream.
+//! dash.js 2.2.0, 2.9.3, 5.2.1, rules/abr/InsufficientBufferRule.js. 2.x makes no request until the buffer was once
+//! loaded, and again after a seek; 5.x counts its two media segments again after a seek. The average of 2.9 is always
+//! that of recorded video (four samples), even live, because the rule does not pass the type of stream.
 
 use super::super::view::{BufferState, View};
 use super::js::{date_ms, level_s};

@@ -23,7 +23,8 @@ pub(super) fn round(x: f64) -> f64 {
     if x - floor >= 0.5 { floor + 1.0 } else { floor }
 }
 
-/// `+x.toFixed(2)` of a number that is not negative: the nearest hundredth to the exact binary value, the larger of two.
+/// `+x.toFixed(2)` of a number that is not negative: the nearest hundredth to the exact binary value, the larger of
+/// two.
 pub(super) fn fixed2(x: f64) -> f64 {
     let scaled = x * 100.0;
     if !scaled.is_finite() {

@@ -6,9 +6,10 @@
 //! | `dash.js-2.9` | 2.7 to 2.9 (DASH over MPTCP, 2019) | DYNAMIC: throughput (mean of 4) or BOLA; insufficient buffer, switch history, dropped frames, abandon (1.8) |
 //! | `dash.js-5` | 5.x, current | DYNAMIC: throughput (EWMA) or BOLA; insufficient buffer, switch history, abandon (1.8) |
 //!
-//! Thresholds and quirks are those of 2.2.0, 2.9.3 and 5.2.1, read in their npm packages; the rules of 2.9.3 and 5.2.1 are
-//! compared with the originals, decision by decision, in `tests/dashjs.rs`. The player's handling of its buffer and its
-//! requests is elsewhere, but [`BufferWatch`] is here because rules depend on it, and so is what it reports of itself ([`Reporter`]).
+//! Thresholds and quirks are those of 2.2.0, 2.9.3 and 5.2.1, read in their npm packages; the rules of 2.9.3 and 5.2.1
+//! are compared with the originals, decision by decision, in `tests/dashjs.rs`. The player's handling of its buffer and
+//! its requests is elsewhere, but [`BufferWatch`] is here because rules depend on it, and so is what it reports of
+//! itself ([`Reporter`]).
 //!
 //! Not modelled: low-latency live playback, several periods, and limits of the lowest bitrate.
 

@@ -1,7 +1,7 @@
 //! What dash.js 5.2.1 reports with its requests for media segments (streaming/models/CmcdModel.js), if CMCD is on.
 //!
-//! Left out is what no server here reads: the measured throughput (`mtp`), the next object (`nor`), that the buffer was empty (`bs`), and
-//! names.
+//! Left out is what no server here reads: the measured throughput (`mtp`), the next object (`nor`), that the buffer was
+//! empty (`bs`), and names.
 
 use super::js::level_s;
 use crate::cmcd::{Cmcd, ObjectType, StreamingFormat};
@@ -70,7 +70,8 @@ fn kbps(value: f64) -> Bandwidth {
     Bandwidth::from_bps(value as u64 * 1_000)
 }
 
-/// `_calculateRtp`: the throughput at which the media segment arrives in a fifth of the time that the buffer lasts, in hundreds of kbit/s.
+/// `_calculateRtp`: the throughput at which the media segment arrives in a fifth of the time that the buffer lasts, in
+/// hundreds of kbit/s.
 fn enough(requested: &Requested, tenths: u64) -> Bandwidth {
     let tenths = if tenths == 0 { EMPTY_TENTHS } else { tenths };
     let kilobits = requested.bitrate as f64 * requested.duration.as_secs_f64() / 1e3;

@@ -1,14 +1,14 @@
 //! ThroughputRule: the highest representation within the throughput.
 //!
-//! 2.0 to 2.2:  round(0.9 * mean of the last 3 (live 2) samples / 1000) kbit/s; a sample is round(8 * bytes) / (finish -
+//! 2.0 to 2.2: round(0.9 * mean of the last 3 (live 2) samples / 1000) kbit/s; a sample is round(8 * bytes) / (finish -
 //!              first) of the last media segment, taken when a decision is due, left out if it equals the one before
 //! 2.6 to 2.9:  0.9 * average of `throughput_history.rs`, with the latency's share taken off
 //! 5.x:         0.9 * average of `ewma.rs`
 //! No request while the buffer is not loaded (unless live) and for 10 s after an abandoned request.
 //!
-//! dash.js 2.2.0, 2.9.3, 5.2.1, rules/abr/ThroughputRule.js. In 2.0 to 2.4 the rule reads the last HTTP request, and makes
-//! no request if that was for an initialisation segment: right after a switch it does not decide. Its array of samples
-//! is shortened by one per decision, so that at most four are in it and three count.
+//! dash.js 2.2.0, 2.9.3, 5.2.1, rules/abr/ThroughputRule.js. In 2.0 to 2.4 the rule reads the last HTTP request, and
+//! makes no request if that was for an initialisation segment: right after a switch it does not decide. Its array of
+//! samples is shortened by one per decision, so that at most four are in it and three count.
 
 use super::super::view::{BufferState, Download, View};
 use super::js::round;

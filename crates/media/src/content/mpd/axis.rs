@@ -1,7 +1,8 @@
 //! Media segments on the time axis of their period.
 //!
-//! ISO/IEC 23009-1, 5.3.9: a segment of a timeline begins at `t` ticks of the media; `presentationTimeOffset` is the tick at which the
-//! period begins. The first `S` without `t` begins at tick zero, each other one where the one before it ends. So
+//! ISO/IEC 23009-1, 5.3.9: a segment of a timeline begins at `t` ticks of the media; `presentationTimeOffset` is the
+//! tick at which the period begins. The first `S` without `t` begins at tick zero, each other one where the one before
+//! it ends. So
 //! - what ends before the period begins, or begins after its end, is dropped, and what crosses one of them is cut;
 //! - a segment that begins before the end of the one before it, which the standard does not allow, is played after it;
 //! - a hole stays a hole: it has no segment, and dash.js's player jumps over it.
@@ -52,8 +53,8 @@ pub(super) struct Piece {
     pub start: Duration,
     /// The time that is played.
     pub duration: Duration,
-    /// The time that its nominal size is of: in a timeline all of it, as it is fetched whole; else the time that is played, as
-    /// the last one is shorter than the others.
+    /// The time that its nominal size is of: in a timeline all of it, as it is fetched whole; else the time that is
+    /// played, as the last one is shorter than the others.
     pub coded: Duration,
 }
 

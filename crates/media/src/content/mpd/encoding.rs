@@ -1,5 +1,5 @@
-//! From the bytes of an MPD to its text: the byte-order mark, else the zeros of UTF-16, else what the prolog declares, else UTF-8
-//! (XML 1.0, 4.3.3 and appendix F).
+//! From the bytes of an MPD to its text: the byte-order mark, else the zeros of UTF-16, else what the prolog declares,
+//! else UTF-8 (XML 1.0, 4.3.3 and appendix F).
 
 use super::super::{ContentError, Place};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, X_USER_DEFINED};

@@ -1,8 +1,8 @@
 //! MPDs: the description of a DASH presentation (ISO/IEC 23009-1).
 //!
-//! Read: periods, adaptation sets, representations; SegmentTemplate by $Number$ and $Time$, SegmentTimeline, SegmentList,
-//! SegmentBase, with inheritance; sizes from `mediaRange` and from AStream's SegmentSize; names of files. Not read: remote elements (xlink),
-//! updates of live MPDs, segment sequences.
+//! Read: periods, adaptation sets, representations; SegmentTemplate by $Number$ and $Time$, SegmentTimeline,
+//! SegmentList, SegmentBase, with inheritance; sizes from `mediaRange` and from AStream's SegmentSize; names of files.
+//! Not read: remote elements (xlink), updates of live MPDs, segment sequences.
 //!
 //! The XML parser is roxmltree, because it gives the line of every element; typed MPD crates do not, and the tested
 //! ones depend on hundreds of crates.
@@ -31,8 +31,8 @@ use sizes::StatedSize;
 use std::sync::Arc;
 use xml::{Element, Fault, Source, Spot};
 
-/// Larger files are other files taken by mistake: the MPD of a film with a size for every media segment has a quarter of a
-/// megabyte.
+/// Larger files are other files taken by mistake: the MPD of a film with a size for every media segment has a quarter
+/// of a megabyte.
 const MOST_BYTES: usize = 64 << 20;
 /// Far more than an encoder writes, and small enough for the bytes of a presentation to be counted.
 const HIGHEST_BANDWIDTH: u64 = 1_000_000_000_000;

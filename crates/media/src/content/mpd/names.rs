@@ -1,14 +1,16 @@
 //! Where the media segments of an MPD are: paths on the server that the MPD is from.
 //!
-//! ISO/IEC 23009-1, 5.3.9.4.4 (templates), 5.6 (BaseURL, of which the first one of each level counts), and RFC 3986, section 5.2, without
-//! queries. The name of a server in an address is not compared: who asks for the path has come to this one.
+//! ISO/IEC 23009-1, 5.3.9.4.4 (templates), 5.6 (BaseURL, of which the first one of each level counts), and RFC 3986,
+//! section 5.2, without queries. The name of a server in an address is not compared: who asks for the path has come to
+//! this one.
 
 use super::axis::Piece;
 use super::xml::Element;
 use percent_encoding::percent_decode_str;
 use std::sync::Arc;
 
-/// A longer BaseURL is not read: servers take no longer addresses, and each level's address has those of the levels around it in front.
+/// A longer BaseURL is not read: servers take no longer addresses, and each level's address has those of the levels
+/// around it in front.
 const MOST_ADDRESS: usize = 2_048;
 
 /// The widest number of a template.
@@ -73,7 +75,8 @@ pub fn file_of(address: &str) -> String {
 }
 
 impl Names {
-    /// The addresses of these media segments of a representation (its `id` and bandwidth), relative to the MPD where they are relative.
+    /// The addresses of these media segments of a representation (its `id` and bandwidth), relative to the MPD where
+    /// they are relative.
     pub fn of(&self, pieces: &[Piece], representation: (&str, u64)) -> Vec<Option<String>> {
         let name_of = |piece: &Piece| match self {
             Names::Unknown => None,

@@ -8,8 +8,8 @@ use super::{AdaptationSet, Mpd, MpdPeriod, MpdRepresentation, MpdSelection};
 use crate::content::{ContentError, nominal_bytes};
 use anabranch_units::{Duration, text::write_time};
 
-/// Shorter parts without media are rounding, or the delay of a codec: Chromium plays over a gap of two pictures, 80 ms at 25 pictures
-/// a second.
+/// Shorter parts without media are rounding, or the delay of a codec: Chromium plays over a gap of two pictures, 80 ms
+/// at 25 pictures a second.
 pub(super) const NOTICED: Duration = Duration::from_millis(100);
 /// dash.js itself goes to the end of a period when less than this is left of it (`gaps.smallGapLimit`).
 const SHORT_REST: Duration = Duration::from_millis(1_500);

@@ -50,8 +50,8 @@ impl Mpd {
         Ok((video, remarks.finish(&self.source, self.remark.as_deref())))
     }
 
-    /// Where the media segments of the video of [`Mpd::video`] are, by rank of the representation and number: paths on the server, if the
-    /// MPD itself has the path `mpd` there. `None` for those without a file of their own.
+    /// Where the media segments of the video of [`Mpd::video`] are, by rank of the representation and number: paths on
+    /// the server, if the MPD itself has the path `mpd` there. `None` for those without a file of their own.
     pub fn files(&self, selection: &MpdSelection, mpd: &str) -> Result<Vec<Vec<Option<String>>>, ContentError> {
         let mut parts = self.parts(selection, &mut Remarks::default())?;
         if let Some(limit) = selection.duration {

@@ -1,9 +1,9 @@
 //! Adaptation sets: what they say of themselves, which of them a player may use, and which make one ladder.
 //!
 //! As dash.js 5 does it: a set or a representation with an EssentialProperty that the player does not know is skipped
-//! (`CapabilitiesFilter`, with the default of `supportedEssentialProperties`); of the others those with the highest `selectionPriority`
-//! count, then those with the role "main". Of these we take the one with the highest bitrate. dash.js 5 prefers the least bits
-//! per pixel among the codecs that its browser can decode, which an MPD does not tell.
+//! (`CapabilitiesFilter`, with the default of `supportedEssentialProperties`); of the others those with the highest
+//! `selectionPriority` count, then those with the role "main". Of these we take the one with the highest bitrate.
+//! dash.js 5 prefers the least bits per pixel among the codecs that its browser can decode, which an MPD does not tell.
 
 use super::xml::{Element, Fault};
 use super::{AdaptationSet, MediaKind};

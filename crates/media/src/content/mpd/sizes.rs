@@ -1,9 +1,9 @@
-//! AStream's `SegmentSize` elements, which are no part of DASH: `<SegmentSize id="..." size="168.0" scale="Kbits"/>`, one
-//! per media segment, in order. AStream itself reads `bits, Kbits, Mbits, bytes, KB, MB`.
+//! AStream's `SegmentSize` elements, which are no part of DASH: `<SegmentSize id="..." size="168.0" scale="Kbits"/>`,
+//! one per media segment, in order. AStream itself reads `bits, Kbits, Mbits, bytes, KB, MB`.
 //!
-//! Its kilo is 1024: the numbers are eight times the KiB of a directory listing. The public file of them (Big Buck Bunny,
-//! 4 s) has "Mbits" in 143 places where the number is in kilobits; a segment of a thousand times its nominal size is
-//! taken for that error.
+//! Its kilo is 1024: the numbers are eight times the KiB of a directory listing. The public file of them (Big Buck
+//! Bunny, 4 s) has "Mbits" in 143 places where the number is in kilobits; a segment of a thousand times its nominal
+//! size is taken for that error.
 
 use super::xml::{Element, Fault};
 

@@ -7,7 +7,8 @@ use anabranch_units::Duration;
 use roxmltree::{Document, Node};
 use std::str::FromStr;
 
-/// Elements and texts of a document: each takes some hundred bytes, and the largest MPDs of services have some ten thousand.
+/// Elements and texts of a document: each takes some hundred bytes, and the largest MPDs of services have some ten
+/// thousand.
 const MOST_NODES: u32 = 4_000_000;
 
 /// The text of an MPD, for places in messages.
@@ -157,8 +158,8 @@ impl<'a> Element<'a> {
         })
     }
 
-    /// The bytes of an attribute that is a range (RFC 9110, 14.1.1): `0-671`, `-500`; within, `None` of one that ends with the
-    /// file, such as `672-`.
+    /// The bytes of an attribute that is a range (RFC 9110, 14.1.1): `0-671`, `-500`; within, `None` of one that ends
+    /// with the file, such as `672-`.
     pub fn range_bytes(&self, attribute: &str) -> Result<Option<Option<u64>>, Fault> {
         let Some(text) = self.text(attribute) else { return Ok(None) };
         let number = |text: &str| text.trim().parse::<u64>().ok();

@@ -49,8 +49,8 @@ pub struct DashOptions {
     pub max_resolution: Option<Resolution>,
     /// The bitrate of an audio track that is downloaded, too; no audio where absent.
     pub audio: Option<Bandwidth>,
-    /// What happens to a response that the player gives up: `close` (the connection is closed and another one opened, as
-    /// over HTTP/1.1; the default), `cancel` (the server withdraws unsent bytes, as in HTTP/2) or `drain` (the whole
+    /// What happens to a response that the player gives up: `close` (the connection is closed and another one opened,
+    /// as over HTTP/1.1; the default), `cancel` (the server withdraws unsent bytes, as in HTTP/2) or `drain` (the whole
     /// response still arrives).
     pub give_up: Option<GiveUp>,
     /// dash.js 5: after a switch upwards, download buffered segments of a lower representation again.

@@ -29,8 +29,8 @@ const AT_TOP: Duration = Duration::from_secs(30);
 const AT_TOP_LONG: Duration = Duration::from_secs(60);
 /// `LONG_FORM_CONTENT_DURATION_THRESHOLD`.
 const LONG_FORM: Duration = Duration::from_secs(600);
-/// `DEFAULT_VIDEO_BITRATE`, without a stored one. (5 would prefer the throughput of the MPD's request; as the first trace
-/// of an XHR is ignored and an MPD is small, there is none.)
+/// `DEFAULT_VIDEO_BITRATE`, without a stored one. (5 would prefer the throughput of the MPD's request; as the first
+/// trace of an XHR is ignored and an MPD is small, there is none.)
 const INITIAL: Bandwidth = Bandwidth::from_bps(1_000_000);
 /// Huang et al., SIGCOMM 2014, section 4: the player's buffer of 240 s.
 const BBA_BUFFER: Duration = Duration::from_secs(240);

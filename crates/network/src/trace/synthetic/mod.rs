@@ -12,10 +12,10 @@
 //! rate_k = mean y_k n_k u_k / (E[y] E[u]),   E[u] = P(0 -> 1) / (P(0 -> 1) + P(1 -> 0))
 //! ```
 //!
-//! A low headroom makes y nearly log-normal, a high one a plateau with fades. Without outages the autocorrelation of the rate
-//! falls at lag zero by what the noise contributes, and then about exponentially with the correlation time. The chain
-//! starts in its stationary distribution. After `period` the rate begins again, as a recording does. The fitted
-//! parameters and the quality of the fit are in docs/validation/traces.md.
+//! A low headroom makes y nearly log-normal, a high one a plateau with fades. Without outages the autocorrelation of
+//! the rate falls at lag zero by what the noise contributes, and then about exponentially with the correlation time.
+//! The chain starts in its stationary distribution. After `period` the rate begins again, as a recording does. The
+//! fitted parameters and the quality of the fit are in docs/validation/traces.md.
 
 mod kinds;
 
@@ -154,8 +154,8 @@ impl SyntheticModel {
         1.0 / (1.0 + libm::exp(-(self.headroom + self.spread * z)))
     }
 
-    /// E[y]: the modulation's mean over the normal distribution, by the trapezoid rule over ten standard deviations on both
-    /// sides, whose error is far below that of floats for so smooth a function.
+    /// E[y]: the modulation's mean over the normal distribution, by the trapezoid rule over ten standard deviations on
+    /// both sides, whose error is far below that of floats for so smooth a function.
     fn mean_modulation(&self) -> f64 {
         const STEPS: i32 = 2000;
         const REACH: f64 = 10.0;

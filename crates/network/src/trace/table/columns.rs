@@ -177,8 +177,8 @@ impl Headings<'_> {
         }
     }
 
-    /// The column of the rates: the only one whose heading has a unit of rates, or else the only one whose heading means
-    /// rates, or else the second one of a table of two columns without a heading.
+    /// The column of the rates: the only one whose heading has a unit of rates, or else the only one whose heading
+    /// means rates, or else the second one of a table of two columns without a heading.
     fn rates(&self, times: &TimesFrom, hints: &TableHints) -> Result<Column, TraceError> {
         let free = |column: &Column| !matches!(times, TimesFrom::Column(times, _) if times.number == column.number);
         let with = |wanted: &dyn Fn(Meaning) -> bool| -> Vec<Column> {

@@ -1,4 +1,5 @@
-//! How a table is written: its separator, its heading, its rows. Found from the heading and the first lines, and then kept.
+//! How a table is written: its separator, its heading, its rows. Found from the heading and the first lines, and then
+//! kept.
 
 use super::super::TraceError;
 use super::heading::Meaning;

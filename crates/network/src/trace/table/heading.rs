@@ -1,5 +1,5 @@
-//! What the heading of a column means. Only headings that are known mean something; all others are left to the user, who names
-//! a column.
+//! What the heading of a column means. Only headings that are known mean something; all others are left to the user,
+//! who names a column.
 
 use super::units::{RateUnit, TimeUnit, UnitIn, words};
 

@@ -5,7 +5,8 @@
 //! times, which occur in recordings, the last counts.
 //!
 //! Nothing is guessed: one dialect holds for the whole file (`dialect`), a column is taken by its name or by a
-//! heading that is known (`columns`, `heading`), and a rate has a unit (`units`). [`TableFormat`] says what was understood.
+//! heading that is known (`columns`, `heading`), and a rate has a unit (`units`). [`TableFormat`] says what was
+//! understood.
 
 mod columns;
 mod dialect;

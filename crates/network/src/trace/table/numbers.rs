@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The marks in a table's numbers. A table has one decimal mark: what its first lines have, and else the first that comes.
+/// The marks in a table's numbers. A table has one decimal mark: what its first lines have, and else the first that
+/// comes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
     /// A comma that separates fields is none in a number.
@@ -36,8 +37,8 @@ impl Marks {
         self.decimal = self.decimal.or(mark);
     }
 
-    /// The number in this field with a decimal point and without marks between thousands. `quoted` says whether the field
-    /// was in quotes, which marks between thousands need.
+    /// The number in this field with a decimal point and without marks between thousands. `quoted` says whether the
+    /// field was in quotes, which marks between thousands need.
     ///
     /// Errors: it is none, or may be two; the text says what is wrong.
     pub(super) fn plain<'a>(&mut self, field: &'a str, quoted: impl Fn() -> bool) -> Result<Cow<'a, str>, String> {

@@ -14,8 +14,8 @@ pub(super) enum Clock {
 const SECOND: i128 = 1_000_000_000;
 
 impl Clock {
-    /// A date of ISO 8601 with a time of day (`2026-01-31T12:30:00.5+01:00`; a blank for the `T` and slashes for the dashes
-    /// are accepted, as is the basic form `20260131T123000Z`), a date alone, or a time of day (`12:30:00.5`).
+    /// A date of ISO 8601 with a time of day (`2026-01-31T12:30:00.5+01:00`; a blank for the `T` and slashes for the
+    /// dashes are accepted, as is the basic form `20260131T123000Z`), a date alone, or a time of day (`12:30:00.5`).
     pub(super) fn of(text: &str) -> Option<Self> {
         let (days, rest) = match date(text) {
             Some((days, rest)) => (days, rest),

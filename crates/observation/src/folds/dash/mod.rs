@@ -83,8 +83,8 @@ pub struct DashReport {
     pub stall_ratio: f64,
     /// QoE after Yin et al.
     pub qoe_linear: f64,
-    /// The linear QoE over the number of media segments that it sums up, those that came on screen: the mean per media segment, as
-    /// Mao et al. report it (Pensieve, SIGCOMM 2017). Null if none came on screen.
+    /// The linear QoE over the number of media segments that it sums up, those that came on screen: the mean per media
+    /// segment, as Mao et al. report it (Pensieve, SIGCOMM 2017). Null if none came on screen.
     pub qoe_linear_per_segment: Option<f64>,
     /// QoE with logarithmic quality.
     pub qoe_log: f64,

@@ -27,8 +27,8 @@ pub struct MediaSegmentReport {
     pub download_s: f64,
     /// Bits of the body over that time.
     pub throughput_bps: f64,
-    /// How long the bytes of its response waited in reassembly for earlier ones: the mean over the bytes, those that came
-    /// in order included. Null if the receiver was not observed.
+    /// How long the bytes of its response waited in reassembly for earlier ones: the mean over the bytes, those that
+    /// came in order included. Null if the receiver was not observed.
     pub reorder_wait_s: Option<f64>,
     /// The part of it in which only bytes of other subflows were missing; the rest is what repairs of losses take.
     pub reorder_wait_across_s: Option<f64>,

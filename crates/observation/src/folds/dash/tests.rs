@@ -16,8 +16,8 @@ fn shown(index: u32, representation: u16) -> PlayerEvent {
     PlayerEvent::SegmentShown { index, representation }
 }
 
-/// Start at 2 s (the session begins at 1 s); segments of ranks 0, 1, 1, 2 from 2, 3, 4 and 7 s on, with a stall from 5 to
-/// 7 s; the end at 8 s.
+/// Start at 2 s (the session begins at 1 s); segments of ranks 0, 1, 1, 2 from 2, 3, 4 and 7 s on, with a stall from 5
+/// to 7 s; the end at 8 s.
 const STORY: [(u64, PlayerEvent); 8] = [
     (2_000, PlayerEvent::PlaybackStarted),
     (2_000, PlayerEvent::SegmentShown { index: 0, representation: 0 }),

@@ -44,8 +44,8 @@ pub struct TransportMetrics {
     subflows: Vec<Option<Subflow>>,
 }
 
-/// What [`TransportMetrics`] found; the field names are those of `run --json`. What only the sender, or only the receiver, knows
-/// is none (null in JSON) where it is not ours ([`Observed`]).
+/// What [`TransportMetrics`] found; the field names are those of `run --json`. What only the sender, or only the
+/// receiver, knows is none (null in JSON) where it is not ours ([`Observed`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransportReport {
@@ -53,8 +53,8 @@ pub struct TransportReport {
     pub path_switches: Option<u64>,
     /// The same among the segments with new data only. None: the sender is not observed.
     pub path_switches_new_data: Option<u64>,
-    /// Payload bytes that a subflow sent although another subflow had been given the same data: reinjections, and copies of the
-    /// redundant scheduler. None: the sender is not observed.
+    /// Payload bytes that a subflow sent although another subflow had been given the same data: reinjections, and
+    /// copies of the redundant scheduler. None: the sender is not observed.
     pub copied_bytes: Option<u64>,
     /// Payload bytes sent on metered paths, retransmissions included.
     pub metered_bytes: u64,
@@ -91,8 +91,8 @@ pub struct ReorderDelay {
     pub max: f64,
 }
 
-/// The sum of the congestion windows of those subflows that may carry new data, over time: what was sampled counts until the
-/// next sample. Within the statistics window where the session has one.
+/// The sum of the congestion windows of those subflows that may carry new data, over time: what was sampled counts
+/// until the next sample. Within the statistics window where the session has one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TotalWindow {
@@ -102,8 +102,8 @@ pub struct TotalWindow {
     pub variation: f64,
 }
 
-/// Beginning and end, in seconds since the session's start, of a span in which the path policy forbade a subflow to carry new
-/// data.
+/// Beginning and end, in seconds since the session's start, of a span in which the path policy forbade a subflow to
+/// carry new data.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DisabledSpan(pub f64, pub f64);
 
@@ -163,8 +163,8 @@ pub struct SubflowReport {
     /// When that was.
     pub disabled_spans_s: Option<Vec<DisabledSpan>>,
     /// How often its congestion control did what only it does, by name; empty where the control counts nothing. `mcc`:
-    /// samples of the round trip, samples that shot up (theta below one from then to the next sample), and increases and
-    /// reductions of the window that theta made smaller.
+    /// samples of the round trip, samples that shot up (theta below one from then to the next sample), and increases
+    /// and reductions of the window that theta made smaller.
     pub control_counts: Option<BTreeMap<Cow<'static, str>, u64>>,
     /// Its retransmissions before and after each event of the scenario.
     pub retransmissions_around_events: Option<Vec<AroundEvent>>,
@@ -228,7 +228,8 @@ impl TransportMetrics {
         TransportMetrics::new(start, &self.splits).observing(self.observed).within(self.window)
     }
 
-    /// Takes in one event of the endpoint that sends the content, in the order in which they were said. Most are of segments.
+    /// Takes in one event of the endpoint that sends the content, in the order in which they were said. Most are of
+    /// segments.
     #[inline]
     pub fn observe_sender(&mut self, at: Instant, event: &TransportEvent) {
         if let TransportEvent::SegmentSent { subflow, kind, bytes, .. } = *event {

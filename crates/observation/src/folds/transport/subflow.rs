@@ -109,8 +109,8 @@ impl Subflow {
         self.end_disabled_span(at);
     }
 
-    /// Its numbers if the session, which began at `start`, ended at `end`. Of a sender that is not ours (`sender` is false) only
-    /// counts and samples are known.
+    /// Its numbers if the session, which began at `start`, ended at `end`. Of a sender that is not ours (`sender` is
+    /// false) only counts and samples are known.
     pub fn report(
         &self,
         start: Instant,

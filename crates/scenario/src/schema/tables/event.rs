@@ -18,18 +18,18 @@ pub struct Event {
     pub path: Option<String>,
     /// The long form of `down = true` or `down = false`.
     pub cut: Option<bool>,
-    /// `true` cuts the link or the path, `false` restores it. A cut link drops packets silently, as a lost radio does. Or a
-    /// table of changes of the downlink.
+    /// `true` cuts the link or the path, `false` restores it. A cut link drops packets silently, as a lost radio does.
+    /// Or a table of changes of the downlink.
     pub down: Option<DirectionSpec>,
     /// A table of changes of the uplink.
     pub up: Option<DirectionSpec>,
     /// The position of the `[[session]]` whose programs stop or go on; all viewers of it.
     pub session: Option<u32>,
-    /// `false`: from here on the client's program reads nothing from its connection, as if it hung; `true`: it reads again.
-    /// Playback goes on meanwhile. Simulation only.
+    /// `false`: from here on the client's program reads nothing from its connection, as if it hung; `true`: it reads
+    /// again. Playback goes on meanwhile. Simulation only.
     pub reads: Option<bool>,
-    /// `false`: from here on the server's program writes nothing, also in the middle of a response; what the send buffer has taken is
-    /// still sent. `true`: it writes again. Simulation only.
+    /// `false`: from here on the server's program writes nothing, also in the middle of a response; what the send
+    /// buffer has taken is still sent. `true`: it writes again. Simulation only.
     pub writes: Option<bool>,
 }
 

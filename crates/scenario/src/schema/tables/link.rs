@@ -54,18 +54,20 @@ pub enum TooBig {
     Silent,
 }
 
-/// One direction of a link, or what an event changes of it. A key that is absent in an event leaves its property as it is.
+/// One direction of a link, or what an event changes of it. A key that is absent in an event leaves its property as it
+/// is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DirectionSpec {
-    /// A rate, a token bucket { rate, burst, peak }, a trace { trace, ... } or a synthetic rate { synthetic, mean, ... }.
+    /// A rate, a token bucket { rate, burst, peak }, a trace { trace, ... } or a synthetic rate { synthetic, mean, ...
+    /// }.
     pub rate: Option<Rate>,
     /// The one-way propagation delay of each direction. A link may have `rtt` in its place.
     pub delay: Option<Duration>,
     /// A random change of the delay, packet by packet: { kind, ... }; none where absent.
     pub jitter: Option<Jitter>,
-    /// The queue: a size or a number of packets (drop-tail), or { kind, limit, ... }. The default of 64 kB, about 43 full
-    /// packets, is that of a home router: 256 ms at 2 Mb/s.
+    /// The queue: a size or a number of packets (drop-tail), or { kind, limit, ... }. The default of 64 kB, about 43
+    /// full packets, is that of a home router: 256 ms at 2 Mb/s.
     pub queue: Option<QueueConfig>,
     /// Random loss: a share, or { kind, ... }. Where it is a key of the link itself, it concerns the downlink only.
     pub loss: Option<Loss>,
@@ -77,9 +79,10 @@ pub struct DirectionSpec {
     #[serde(deserialize_with = "packet_bytes")]
     #[schemars(schema_with = "packet_bytes_schema")]
     pub mtu: Option<u32>,
-    /// What happens to larger packets: `known`, as where absent (there are none, because the endpoints know the `mtu`), `reported` (dropped, and the
-    /// sender gets a report, as by ICMP) or `silent` (dropped: a black hole). With the latter two the endpoints begin with 1500 bytes,
-    /// or with the least `mtu` of the path's links that are `known`, and look for what passes.
+    /// What happens to larger packets: `known`, as where absent (there are none, because the endpoints know the `mtu`),
+    /// `reported` (dropped, and the sender gets a report, as by ICMP) or `silent` (dropped: a black hole). With the
+    /// latter two the endpoints begin with 1500 bytes, or with the least `mtu` of the path's links that are `known`,
+    /// and look for what passes.
     pub too_big: Option<TooBig>,
     /// Bytes per packet that the rate counts in addition to the IP packet: none on a tunnel device, 14 B on Ethernet.
     #[serde(deserialize_with = "packet_bytes")]

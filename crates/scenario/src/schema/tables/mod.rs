@@ -56,19 +56,19 @@ pub struct Scenario {
     pub question: String,
     /// When the run ends at the latest.
     pub duration: Duration,
-    /// Goodput is counted from this time on: that of sessions, of cross traffic and of subflows. All other metrics cover the
-    /// whole run, or the `statistics` window of a session.
+    /// Goodput is counted from this time on: that of sessions, of cross traffic and of subflows. All other metrics
+    /// cover the whole run, or the `statistics` window of a session.
     #[serde(default)]
     pub warm_up: Duration,
     /// How often windows, rates and buffers are sampled.
     #[serde(default = "tenth_of_a_second")]
     pub sample_interval: Duration,
-    /// The run ends when no session received a packet for this long and no event is to come. The default is more than three
-    /// of the longest retransmission timeouts, 120 s each.
+    /// The run ends when no session received a packet for this long and no event is to come. The default is more than
+    /// three of the longest retransmission timeouts, 120 s each.
     #[serde(default = "stuck_after")]
     pub stuck_after: Duration,
-    /// Where in their recordings the traces without an `offset` of their own begin. Traces that were recorded together stay
-    /// aligned. `random` draws one beginning per seed, the same for all these traces.
+    /// Where in their recordings the traces without an `offset` of their own begin. Traces that were recorded together
+    /// stay aligned. `random` draws one beginning per seed, the same for all these traces.
     #[serde(default)]
     pub trace_offset: Offset,
     /// How the endpoints behave.

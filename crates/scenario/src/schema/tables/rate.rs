@@ -33,21 +33,21 @@ pub struct Trace {
     pub trace: String,
     /// `mahimahi`, `columns` or `json`; recognised from the file where absent.
     pub format: Option<TraceKind>,
-    /// The unit of a table's rates, such as `Mb/s`, `MB/s`, `KiB/s` or `B per interval`. Required unless the column's heading has
-    /// it, such as `wifi_mbps` or `Throughput (Mbit/s)`.
+    /// The unit of a table's rates, such as `Mb/s`, `MB/s`, `KiB/s` or `B per interval`. Required unless the column's
+    /// heading has it, such as `wifi_mbps` or `Throughput (Mbit/s)`.
     pub unit: Option<RateUnit>,
-    /// The column of a table that holds the rates: its heading, or its number counted from 0. Where absent, the only one whose
-    /// heading says so; in a table without a heading, the second of two.
+    /// The column of a table that holds the rates: its heading, or its number counted from 0. Where absent, the only
+    /// one whose heading says so; in a table without a heading, the second of two.
     pub rate_column: Option<ColumnName>,
-    /// The column of a table that holds the times: its heading, or its number counted from 0. Where absent, the only one whose
-    /// heading says so; in a table without a heading, the first.
+    /// The column of a table that holds the times: its heading, or its number counted from 0. Where absent, the only
+    /// one whose heading says so; in a table without a heading, the first.
     pub time_column: Option<ColumnName>,
     /// The unit of a table's times: `s`, `ms`, `us` or `ns`. Where absent, the heading's, and else seconds.
     pub time_unit: Option<TimeUnit>,
     /// The length of each row of a table, where it has no times.
     pub interval: Option<Duration>,
-    /// What happens in a gap of a table, a step more than ten times as long as the usual one: `hold` (the rate holds), `zero`
-    /// (after a usual step the rate is zero) or `error`. Where absent the rate holds, and a warning says so.
+    /// What happens in a gap of a table, a step more than ten times as long as the usual one: `hold` (the rate holds),
+    /// `zero` (after a usual step the rate is zero) or `error`. Where absent the rate holds, and a warning says so.
     pub gap: Option<Gap>,
     /// The former name of `rate_column`, for numbers only.
     #[serde(default, deserialize_with = "text::whole_option::<1, 999, _, _>")]
@@ -57,11 +57,12 @@ pub struct Trace {
     #[serde(default)]
     pub at_end: AtEnd,
     /// Where in the recording the trace begins; the scenario's `trace_offset` where absent. With `at_end = "loop"` the
-    /// beginning of the recording follows its end. `random` draws the offset from the run's seed, separately for each link.
+    /// beginning of the recording follows its end. `random` draws the offset from the run's seed, separately for each
+    /// link.
     pub offset: Option<Offset>,
-    /// How much of the recording is used, from the offset on; all of it where absent. Two traces that were recorded together
-    /// and differ in length stay aligned if both have the same duration. With a random offset only the first part of the
-    /// recording, of this length, is used, and the trace begins anywhere in it.
+    /// How much of the recording is used, from the offset on; all of it where absent. Two traces that were recorded
+    /// together and differ in length stay aligned if both have the same duration. With a random offset only the first
+    /// part of the recording, of this length, is used, and the trace begins anywhere in it.
     pub duration: Option<Duration>,
     /// The factor by which the recorded rates are multiplied.
     #[serde(default = "unscaled", deserialize_with = "text::number::<0, 1000000, _>")]
@@ -159,7 +160,8 @@ impl Trace {
         recorded.shift(Duration::from_nanos(skipped as u64));
     }
 
-    /// When the first packet passes, if one ever does; `None` where the beginning is yet to be drawn, or the file to be read.
+    /// When the first packet passes, if one ever does; `None` where the beginning is yet to be drawn, or the file to be
+    /// read.
     pub(in super::super) fn first_packet(&self, shared: bool) -> Option<Option<Duration>> {
         let recorded = self.recorded.as_ref().filter(|_| !self.begins_anywhere(shared))?;
         Some(recorded.first_packet)

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Server {
-    /// How fast it sends responses to viewers of DASH: a name, or a table with `name` and options. A kernel's server has none but `off`.
+    /// How fast it sends responses to viewers of DASH: a name, or a table with `name` and options. A kernel's server
+    /// has none but `off`.
     #[schemars(schema_with = "response_pacing_schema")]
     pub response_pacing: Choice,
 }

@@ -54,11 +54,11 @@ pub struct Session {
     pub paths: Vec<String>,
     /// Keys of `[transport]` that are different for this session.
     pub transport: Option<Transport>,
-    /// The content: { kind = "progressive", ... }, { kind = "dash", ... } or { kind = "bulk" }; an endless bulk download
-    /// where absent.
+    /// The content: { kind = "progressive", ... }, { kind = "dash", ... } or { kind = "bulk" }; an endless bulk
+    /// download where absent.
     pub video: Video,
-    /// The player: a name, or { kind, ... }; where absent `vlc` for a progressive video, `dash.js-5` for DASH, `bulk` for
-    /// bulk.
+    /// The player: a name, or { kind, ... }; where absent `vlc` for a progressive video, `dash.js-5` for DASH, `bulk`
+    /// for bulk.
     pub player: Player,
     /// Which part of a DASH session is measured, and the weights of its QoE: { from, to, ... }.
     pub statistics: Option<Statistics>,

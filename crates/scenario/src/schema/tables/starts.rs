@@ -45,8 +45,8 @@ pub trait Started {
     fn starts_mut(&mut self) -> &mut Starts;
 }
 
-/// Reads a list of such tables. Two structs share each of them, which a deserializer offers as a tuple struct of two parts, so
-/// that every mistake keeps its place.
+/// Reads a list of such tables. Two structs share each of them, which a deserializer offers as a tuple struct of two
+/// parts, so that every mistake keeps its place.
 pub fn list<'de, D: Deserializer<'de>, T: Deserialize<'de> + Started>(deserializer: D) -> Result<Vec<T>, D::Error> {
     #[derive(Deserialize)]
     struct Shared<T>(T, Starts);

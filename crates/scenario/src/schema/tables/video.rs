@@ -35,7 +35,8 @@ pub struct Progressive {
     /// Pictures per second: a number, or a ratio such as "24000/1001".
     #[serde(default)]
     pub fps: Fps,
-    /// The seed of the synthetic picture sizes. It is independent of the run's seed, so that all runs play the same file.
+    /// The seed of the synthetic picture sizes. It is independent of the run's seed, so that all runs play the same
+    /// file.
     #[serde(default = "first", deserialize_with = "text::whole::<0, 4294967295, _, _>")]
     #[schemars(range(max = 4_294_967_295u64))]
     pub seed: u64,
@@ -83,12 +84,14 @@ pub(in super::super) const RESOLUTIONS_EXPECTED: &str =
 /// Media segments in several representations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Dash {
-    /// A shipped ladder: `bbb-1s`, `bbb-2s`, `bbb-6s`, `bbb-10s` (Big Buck Bunny, 596 s), `uhd-4s` (synthetic, up to 25 Mb/s, 596 s).
+    /// A shipped ladder: `bbb-1s`, `bbb-2s`, `bbb-6s`, `bbb-10s` (Big Buck Bunny, 596 s), `uhd-4s` (synthetic, up to 25
+    /// Mb/s, 596 s).
     #[serde(default)]
     #[schemars(schema_with = "names_of_ladders")]
     pub ladder: Option<String>,
-    /// In place of a ladder: the nominal rates of the representations, in ascending order, such as ["1 Mb/s", "3 Mb/s"]. They need
-    /// `segment_duration` and `duration`. Sizes are nominal with `scene_variation = 0`, and otherwise drawn.
+    /// In place of a ladder: the nominal rates of the representations, in ascending order, such as ["1 Mb/s", "3
+    /// Mb/s"]. They need `segment_duration` and `duration`. Sizes are nominal with `scene_variation = 0`, and otherwise
+    /// drawn.
     #[schemars(extend("x-expected" = RATES_EXPECTED))]
     pub rates: Option<Vec<Bandwidth>>,
     /// Of `rates`: the sizes of the pictures, one for each rate, such as ["640x360", "1280x720"]; unknown where absent.
@@ -98,22 +101,23 @@ pub struct Dash {
     pub mpd: Option<String>,
     /// In place of a ladder: a JSON table of sizes, with `segment_duration_ms`, `bitrates_kbps`, `segment_sizes_bits`.
     pub table: Option<String>,
-    /// The longest playing time, from the first media segment that is listed; a live MPD ends then. Of `rates`: the playing time.
+    /// The longest playing time, from the first media segment that is listed; a live MPD ends then. Of `rates`: the
+    /// playing time.
     pub duration: Option<Duration>,
     /// Of an MPD: the only period that is played, counted from one; all of them, one after the other, where absent.
     #[serde(default, deserialize_with = "text::whole_option::<1, 10000, _, _>")]
     #[schemars(range(min = 1, max = 10_000))]
     pub period: Option<usize>,
-    /// Of an MPD: the adaptation set of each period, counted from one. Where absent: of the main video the set with the highest
-    /// bitrate, with those of the same codec, language and role.
+    /// Of an MPD: the adaptation set of each period, counted from one. Where absent: of the main video the set with the
+    /// highest bitrate, with those of the same codec, language and role.
     #[serde(default, deserialize_with = "text::whole_option::<1, 10000, _, _>")]
     #[schemars(range(min = 1, max = 10_000))]
     pub adaptation_set: Option<usize>,
-    /// Of `rates`: the duration of media segments; the last one has the rest. Of an MPD: the same, needed where only the index of
-    /// the media file has it.
+    /// Of `rates`: the duration of media segments; the last one has the rest. Of an MPD: the same, needed where only
+    /// the index of the media file has it.
     pub segment_duration: Option<Duration>,
-    /// The coefficient of variation of sizes between scenes, which are lognormal. Where absent: 0.222 for a ladder or `rates`,
-    /// 0 (sizes as they are) for an MPD or a table.
+    /// The coefficient of variation of sizes between scenes, which are lognormal. Where absent: 0.222 for a ladder or
+    /// `rates`, 0 (sizes as they are) for an MPD or a table.
     #[serde(default, deserialize_with = "text::number_option::<0, 10, _>")]
     #[schemars(range(min = 0, max = 10))]
     pub scene_variation: Option<f64>,
@@ -126,7 +130,8 @@ pub struct Dash {
     pub seed: u64,
     /// Bytes of an initialisation segment; where absent those that the MPD states, or 672 B.
     pub init: Option<Bytes>,
-    /// Bytes of the MPD that the player downloads; where absent its own size, or 9321 B. 0 B if the player has it already.
+    /// Bytes of the MPD that the player downloads; where absent its own size, or 9321 B. 0 B if the player has it
+    /// already.
     pub manifest: Option<Bytes>,
     /// The MPD or the table as it was read.
     #[serde(skip)]
@@ -177,7 +182,8 @@ impl Progressive {
         VideoSpec { size: self.size.0, rate: self.rate, frame_rate: self.frame_rate(), variation }
     }
 
-    /// Whether there is such a video. Its pictures are drawn when a run begins: a sweep reads a scenario several times for a run.
+    /// Whether there is such a video. Its pictures are drawn when a run begins: a sweep reads a scenario several times
+    /// for a run.
     pub(in super::super) fn check(&self) -> Result<(), VideoError> {
         self.spec().check()
     }

@@ -1,7 +1,7 @@
 //! How many more packets than expected are acknowledged at once, so that the window can bridge the gap after them.
 //!
-//! `extra = acked − bandwidth · time` since acknowledgments last came slower than the bandwidth; its maximum over the last 5 to 10
-//! round trips, at most what the bandwidth delivers in 100 ms. Constants of Linux's `tcp_bbr.c`.
+//! `extra = acked − bandwidth · time` since acknowledgments last came slower than the bandwidth; its maximum over the
+//! last 5 to 10 round trips, at most what the bandwidth delivers in 100 ms. Constants of Linux's `tcp_bbr.c`.
 
 use super::rate::Rate;
 use anabranch_units::{Duration, Instant};

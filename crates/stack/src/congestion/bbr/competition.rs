@@ -6,32 +6,37 @@
 //! agnostic  the least d of the last 32 round trips, all with a queue, is above 0.7 of the largest,
 //!           unless in the last 160 round trips with a queue a loss shortened it, for two in a row, to less than 0.6 of the largest d
 //! ```
-//! `cbbr` sends below the bandwidth while there is a queue, so its own queue does not last: a queue that stays is kept by others.
-//! Loss-based flows let it shrink at each loss, and their queue rises and falls. BBR fills the pipe up to a fixed number of
-//! packets, whether or not some are lost, and its queue stays as long as it is until BBR looks for its least round trip.
-//! CUBIC grows slowly over the middle of its cycle, and its queue may then look like BBR's where the bandwidth-delay product is large. The
-//! next loss tells them apart.
+//! `cbbr` sends below the bandwidth while there is a queue, so its own queue does not last: a queue that stays is kept
+//! by others. Loss-based flows let it shrink at each loss, and their queue rises and falls. BBR fills the pipe up to a
+//! fixed number of packets, whether or not some are lost, and its queue stays as long as it is until BBR looks for its
+//! least round trip. CUBIC grows slowly over the middle of its cycle, and its queue may then look like BBR's where the
+//! bandwidth-delay product is large. The next loss tells them apart.
 //!
-//! Source: ours. Nimbus (Goyal et al., SIGCOMM 2022) and Copa (Arun and Balakrishnan, NSDI 2018) also ask the queue who else is there, and
-//! change between two modes: Nimbus by how the cross traffic answers pulses, Copa by whether the queue drains regularly.
+//! Source: ours. Nimbus (Goyal et al., SIGCOMM 2022) and Copa (Arun and Balakrishnan, NSDI 2018) also ask the queue who
+//! else is there, and change between two modes: Nimbus by how the cross traffic answers pulses, Copa by whether the
+//! queue drains regularly.
 
-/// Round trips in a row with a queue after which others keep it. `cbbr` leaves a twentieth of the bandwidth to drain a queue, so that what its
-/// own probing puts there, at most a quarter of a bandwidth-delay product, is gone after 5.
+/// Round trips in a row with a queue after which others keep it. `cbbr` leaves a twentieth of the bandwidth to drain a
+/// queue, so that what its own probing puts there, at most a quarter of a bandwidth-delay product, is gone after 5.
 const SHARED_AFTER: u32 = 16;
-/// Round trips for which this is remembered. A NewReno that halved its window at 10 Mb/s and 40 ms needs some 30 to fill the pipe again.
+/// Round trips for which this is remembered. A NewReno that halved its window at 10 Mb/s and 40 ms needs some 30 to
+/// fill the pipe again.
 const REMEMBERED: u32 = 64;
-/// Round trips over which the queue has to stay. With 16, `cbbr` took 1.4 of one CUBIC's rate at 10 Mb/s and 40 ms; with 48, it
-/// got 0.83 of one BBR's.
+/// Round trips over which the queue has to stay. With 16, `cbbr` took 1.4 of one CUBIC's rate at 10 Mb/s and 40 ms;
+/// with 48, it got 0.83 of one BBR's.
 const WINDOW: usize = 32;
-/// The least queueing delay, over the largest, of a queue that stays. BBR's probing alone makes it vary by about a tenth.
+/// The least queueing delay, over the largest, of a queue that stays. BBR's probing alone makes it vary by about a
+/// tenth.
 const STEADY: f32 = 0.7;
-/// What losses leave of a queue of loss-based flows: less than this. When `cbbr` alone reduces its data in flight, more is left.
+/// What losses leave of a queue of loss-based flows: less than this. When `cbbr` alone reduces its data in flight, more
+/// is left.
 const SHORTENED: f32 = 0.6;
 /// Round trips in a row with a shortened queue; one alone may be BBR's short visit to its least round trip.
 const SHORT_ROUNDS: u32 = 2;
 /// Losses show their effect within so many round trips.
 const EFFECT: u32 = 5;
-/// Round trips with a queue for which a loss that shortened it is remembered: longer than the middle of a cycle of CUBIC at 100 Mb/s and 40 ms.
+/// Round trips with a queue for which a loss that shortened it is remembered: longer than the middle of a cycle of
+/// CUBIC at 100 Mb/s and 40 ms.
 const LOSS_REMEMBERED: u32 = 160;
 
 /// The queue of the last round trips.
@@ -42,7 +47,8 @@ pub(super) struct Competition {
     /// Round trips in a row that had a queue.
     queued: u32,
     loss_agnostic: bool,
-    /// Round trips for which the queue still counts as shared, losses may still show their effect, and such a loss is remembered.
+    /// Round trips for which the queue still counts as shared, losses may still show their effect, and such a loss is
+    /// remembered.
     shared_for: u32,
     effect_for: u32,
     shortened_for: u32,
@@ -61,7 +67,8 @@ impl Competition {
         self.loss_agnostic
     }
 
-    /// A round trip ended: its queueing delay over the path's least round trip, if there was a queue, and whether it showed losses.
+    /// A round trip ended: its queueing delay over the path's least round trip, if there was a queue, and whether it
+    /// showed losses.
     pub(super) fn end_round(&mut self, delay: Option<f64>, lossy: bool) {
         self.shared_for = self.shared_for.saturating_sub(1);
         let Some(delay) = delay.map(|delay| delay as f32) else {

@@ -1,4 +1,5 @@
-//! `cbbr`: BBR for the subflows of one connection, which together take about what one BBR would at a bottleneck that they share.
+//! `cbbr`: BBR for the subflows of one connection, which together take about what one BBR would at a bottleneck that
+//! they share.
 //!
 //! ```text
 //! queue        every round trip of a round is above 1.2 r, and more than 2 packets longer than r
@@ -12,16 +13,17 @@
 //! Startup      ends after a round trip with 3 losses, or with no round trip below 1.5 r
 //! ```
 //! Without a queue there is nothing to share: a subflow that is alone on its link, or whose link is not full, is BBR.
-//! With a queue the window leaves room for w bandwidth-delay products of queue, so that the subflows together build the queue of one
-//! BBR; and they probe for bandwidth less than they would alone. The ceiling keeps a shallow queue from overflowing in each
-//! cycle. BBR paces some 5 % below the bandwidth, because its rate counts payload alone. That lets queues shrink, but where there is no
-//! queue it leaves the link idle.
-//! Both rules would leave nearly everything to a BBR at the same bottleneck, which does not answer losses and fills what others leave. So they do not apply
-//! to a queue that such flows keep. And where the queue is shared with loss-based flows, these are given time to grow again
-//! after a loss, before the subflows take what became free.
+//! With a queue the window leaves room for w bandwidth-delay products of queue, so that the subflows together build the
+//! queue of one BBR; and they probe for bandwidth less than they would alone. The ceiling keeps a shallow queue from
+//! overflowing in each cycle. BBR paces some 5 % below the bandwidth, because its rate counts payload alone. That lets
+//! queues shrink, but where there is no queue it leaves the link idle.
+//! Both rules would leave nearly everything to a BBR at the same bottleneck, which does not answer losses and fills
+//! what others leave. So they do not apply to a queue that such flows keep. And where the queue is shared with
+//! loss-based flows, these are given time to grow again after a loss, before the subflows take what became free.
 //!
-//! Options: `pace = "full"` counts headers at all times, `ceiling = false` has no ceiling, and `competition = false` does not ask who else
-//! uses the queue. They are there to measure what these rules cost and save (docs/validation/one-pipe.md).
+//! Options: `pace = "full"` counts headers at all times, `ceiling = false` has no ceiling, and `competition = false`
+//! does not ask who else uses the queue. They are there to measure what these rules cost and save
+//! (docs/validation/one-pipe.md).
 //!
 //! Source: rules of our own upon BBR version 1 (`mod.rs`). The weights resemble those of RFC 6356; the ceiling follows
 //! `inflight_hi` of draft-ietf-ccwg-bbr, whose constants for losses and reductions it takes.
@@ -56,9 +58,9 @@ impl Bbr<Coupling> {
 
 /// The least round trip of a round exceeds the path's by this factor where there is a queue,
 const QUEUED: f64 = 1.2;
-/// and by the time that the path takes for this many packets. The path's own round trip is that of a handshake, whose segments are
-/// short. A full packet takes one packet's time longer, and an acknowledgment of two packets reports the first one of them another
-/// packet's time later: on a slow link that alone exceeds the factor.
+/// and by the time that the path takes for this many packets. The path's own round trip is that of a handshake, whose
+/// segments are short. A full packet takes one packet's time longer, and an acknowledgment of two packets reports the
+/// first one of them another packet's time later: on a slow link that alone exceeds the factor.
 const QUEUED_PACKETS: f64 = 2.0;
 /// The same where Startup has filled the pipe.
 const OVERFULL: f64 = 1.5;
@@ -67,8 +69,8 @@ const HEAVY_PACKETS: u32 = 3;
 const HEAVY_SHARE: f64 = 0.02;
 /// What remains of the data in flight after heavy loss (`BBRBeta` of draft-ietf-ccwg-bbr).
 const CUT: f64 = 0.7;
-/// Packets by which the ceiling of a subflow without siblings rises in a round trip: as many as NewReno's window. With 4, the subflows
-/// together took half as much again from one CUBIC at a queue of one bandwidth-delay product.
+/// Packets by which the ceiling of a subflow without siblings rises in a round trip: as many as NewReno's window. With
+/// 4, the subflows together took half as much again from one CUBIC at a queue of one bandwidth-delay product.
 const RISE: f64 = 1.0;
 /// Bandwidth-delay products above which a ceiling means nothing: the window is at most 2, and some packets for bursts.
 const LIFTED: f64 = 3.0;
@@ -178,8 +180,8 @@ impl Coupling {
         self.competition.as_ref().is_some_and(Competition::is_loss_agnostic)
     }
 
-    /// A round trip ended; the path's own one is `min_rtt`, its bandwidth-delay product `pipe` packets. Returns whether the pipe was
-    /// full.
+    /// A round trip ended; the path's own one is `min_rtt`, its bandwidth-delay product `pipe` packets. Returns whether
+    /// the pipe was full.
     fn end_round(&mut self, min_rtt: Option<Duration>, pipe: f64, share: f64) -> bool {
         let round = std::mem::take(&mut self.round);
         let stretch = round.stretch(min_rtt);
@@ -200,8 +202,8 @@ impl Coupling {
     }
 }
 
-/// The own part of the bandwidth of all subflows that have data in flight. A subflow counts with the latest rate at which packets
-/// arrived; one without data keeps that rate but takes nothing now.
+/// The own part of the bandwidth of all subflows that have data in flight. A subflow counts with the latest rate at
+/// which packets arrived; one without data keeps that rate but takes nothing now.
 fn share(siblings: Siblings<'_>) -> f64 {
     let own = siblings.own();
     let rate = |subflow: &SubflowView| subflow.delivery_rate().unwrap_or(0.0);
@@ -221,7 +223,8 @@ mod tests {
 
     const MIN_RTT: Option<Duration> = Some(Duration::from_millis(100));
 
-    /// A round trip of two acknowledgments with 50 packets each, this least round trip in seconds, and this many losses.
+    /// A round trip of two acknowledgments with 50 packets each, this least round trip in seconds, and this many
+    /// losses.
     fn round(coupling: &mut Coupling, rtt: f64, lost: u32, share: f64) -> bool {
         let first = Ack { lost, prior_in_flight: 120, ..ack(1.0, 50, rtt + 0.01) };
         coupling.round.observe(&first);

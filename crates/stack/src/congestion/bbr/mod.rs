@@ -1,5 +1,5 @@
-//! BBR version 1: sends at the bandwidth that it measured, with a window of twice the bandwidth-delay product, and takes neither
-//! loss nor delay for congestion.
+//! BBR version 1: sends at the bandwidth that it measured, with a window of twice the bandwidth-delay product, and
+//! takes neither loss nor delay for congestion.
 //!
 //! ```text
 //! bandwidth    b = the largest delivery rate of the last 10 round trips            [packets/s]
@@ -10,20 +10,24 @@
 //!   ProbeBw    g_w = 2, g_p = 5/4, 3/4, 1, 1, 1, 1, 1, 1 for about r each, beginning at random but not with 3/4
 //!   ProbeRtt   4 packets for 200 ms and a round trip, if r is 10 s old
 //! ```
-//! `extra` covers aggregated acknowledgments (see `aggregation.rs`) and three bursts of segmentation offload. A repair begins with
-//! a round trip of packet conservation and ends with the window from before. A policed path is recognised (`policer.rs`).
-//! Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016; behaviour and
-//! constants of Linux's `tcp_bbr.c`. Not coupled: each subflow takes its share of its own bottleneck.
+//! `extra` covers aggregated acknowledgments (see `aggregation.rs`) and three bursts of segmentation offload. A repair
+//! begins with a round trip of packet conservation and ends with the window from before. A policed path is recognised
+//! (`policer.rs`). Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue
+//! 14(5), 2016; behaviour and constants of Linux's `tcp_bbr.c`. Not coupled: each subflow takes its share of its own
+//! bottleneck.
 //!
 //! Needs pacing and delivery-rate samples. Ours:
-//! - Startup also ends on losses, as in versions 2 and 3 (`startup.rs`), of a sender without data: a subflow that a scheduler holds back may
-//!   not see its bandwidth grow or cease to grow for minutes. With `startup_losses = "always"` it does so with data, too;
-//! - `pace = "packets"` counts headers (`outputs.rs`), so that packets leave below the bandwidth over Multipath TCP as well;
-//! - a sample counts as one of a sender without data also where the scheduler, the path policy or the receive window holds the subflow
-//!   back, and while its window is what penalisation left of it. Otherwise the bandwidth would fall to what the subflow was given;
-//! - the maximum of the bandwidth is exact, where Linux keeps three samples; packets are counted as in flight until acknowledged,
-//!   with none waiting in a pacing layer; a delayed acknowledgment may renew an expired `r`; and packets that a timeout alone
-//!   declares lost do not count for the policer.
+//! - Startup also ends on losses, as in versions 2 and 3 (`startup.rs`), of a sender without data: a subflow that a
+//!   scheduler holds back may not see its bandwidth grow or cease to grow for minutes. With `startup_losses = "always"`
+//!   it does so with data, too;
+//! - `pace = "packets"` counts headers (`outputs.rs`), so that packets leave below the bandwidth over Multipath TCP as
+//!   well;
+//! - a sample counts as one of a sender without data also where the scheduler, the path policy or the receive window
+//!   holds the subflow back, and while its window is what penalisation left of it. Otherwise the bandwidth would fall
+//!   to what the subflow was given;
+//! - the maximum of the bandwidth is exact, where Linux keeps three samples; packets are counted as in flight until
+//!   acknowledged, with none waiting in a pacing layer; a delayed acknowledgment may renew an expired `r`; and packets
+//!   that a timeout alone declares lost do not count for the policer.
 
 mod aggregation;
 mod competition;
@@ -97,8 +101,8 @@ enum Repair {
     Growing,
 }
 
-/// The samples of ProbeRtt's few packets do not show the bandwidth. They are those sent after `from` packets were delivered and
-/// until `to` were.
+/// The samples of ProbeRtt's few packets do not show the bandwidth. They are those sent after `from` packets were
+/// delivered and until `to` were.
 #[derive(Clone, Copy, Debug)]
 struct Excluded {
     from: u64,
@@ -121,12 +125,12 @@ impl Excluded {
 /// What the pace is a rate of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
-    /// The rate is that of full segments of plain TCP (`mss_cache`), and a packet takes its payload of it. Over TCP packets leave at 0.99
-    /// times the bandwidth. Over Multipath TCP, whose options make segments shorter, they leave at up to 1.01 times the bandwidth, so that
-    /// a queue stands.
+    /// The rate is that of full segments of plain TCP (`mss_cache`), and a packet takes its payload of it. Over TCP
+    /// packets leave at 0.99 times the bandwidth. Over Multipath TCP, whose options make segments shorter, they leave
+    /// at up to 1.01 times the bandwidth, so that a queue stands.
     Linux,
-    /// The rate is that of payload, and a packet takes its headers of it, too: packets leave at 0.95 times the bandwidth. With the headers
-    /// in the rate they leave at 0.99 times the bandwidth.
+    /// The rate is that of payload, and a packet takes its headers of it, too: packets leave at 0.95 times the
+    /// bandwidth. With the headers in the rate they leave at 0.99 times the bandwidth.
     Packets,
 }
 
@@ -135,7 +139,8 @@ struct Bbr<R> {
     rules: R,
     mode: Mode,
     repair: Repair,
-    /// The round trip's number, the count of delivered packets that ends it, and whether this acknowledgment begins one.
+    /// The round trip's number, the count of delivered packets that ends it, and whether this acknowledgment begins
+    /// one.
     round: u64,
     round_ends_at: u64,
     round_start: bool,

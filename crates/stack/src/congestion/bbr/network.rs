@@ -6,8 +6,8 @@ use crate::view::SubflowView;
 use anabranch_units::Duration;
 use std::collections::VecDeque;
 
-/// A sender that always has data, paced and limited by the window, on a link with a rate, a delay and an endless queue; each packet
-/// is acknowledged, with the delivery rate of draft-cheng-iccrg-delivery-rate-estimation.
+/// A sender that always has data, paced and limited by the window, on a link with a rate, a delay and an endless queue;
+/// each packet is acknowledged, with the delivery rate of draft-cheng-iccrg-delivery-rate-estimation.
 pub(super) struct Network<C> {
     pub(super) bbr: C,
     pub(super) window: Window,

@@ -1,8 +1,9 @@
 //! Whether a token-bucket policer limits the path: two consecutive intervals with the same rate and heavy loss.
 //!
-//! An interval lasts from one loss to another, 4 to 16 round trips later, and counts if at least 50/256 of its packets were
-//! lost. If the rates of two intervals in a row agree within 1/8 or 4 kb/s, their mean is used in place of the measured
-//! bandwidth, for 48 round trips. Constants of Linux's `tcp_bbr.c`; Flach et al., "An Internet-Wide Analysis of
+//! An interval lasts from one loss to another, 4 to 16 round trips later, and counts if at least 50/256 of its packets
+//! were lost. If the rates of two intervals in a row agree within 1/8 or 4 kb/s, their mean is used in place of the
+//! measured bandwidth, for 48 round trips. Constants of Linux's `tcp_bbr.c`; Flach et al., "An Internet-Wide Analysis
+//! of
 //! Traffic Policing", SIGCOMM 2016.
 
 use super::rate::Rate;

@@ -11,8 +11,8 @@ pub(super) trait Rules: fmt::Debug + Send {
     /// Takes an acknowledgment.
     fn observe(&mut self, _ack: &Ack) {}
 
-    /// A round trip ended; the path's own one is `min_rtt`, its bandwidth-delay product `pipe` packets. Returns whether the pipe was
-    /// full.
+    /// A round trip ended; the path's own one is `min_rtt`, its bandwidth-delay product `pipe` packets. Returns whether
+    /// the pipe was full.
     fn on_round_end(&mut self, _min_rtt: Option<Duration>, _pipe: f64, _siblings: Siblings<'_>) -> bool {
         false
     }

@@ -1,11 +1,12 @@
 //! The end of Startup: the pipe is full when the bandwidth ceases to grow, or when a round trip loses too much.
 //!
-//! The bandwidth is the criterion of version 1, which has no other. But a round trip in which the sender lacked data says nothing
-//! about growth. A subflow that the scheduler or the receive window holds back would therefore stay in Startup, send at 2.89 times
-//! its bandwidth whenever it gets data, and overflow a shallow queue each time. So the criterion of versions 2 and 3 ends
-//! Startup as well: in a loss recovery, at the end of a round trip with more than [`LOSS_SHARE`] of its packets lost, in at least
-//! [`LOSS_EVENTS`] places (draft-ietf-ccwg-bbr, "Exiting Startup Based on Packet Loss": `BBRLossThresh`, `BBRStartupFullLossCnt`).
-//! Ours: each acknowledgment that shows losses counts as one place, as in the authors' code for Linux.
+//! The bandwidth is the criterion of version 1, which has no other. But a round trip in which the sender lacked data
+//! says nothing about growth. A subflow that the scheduler or the receive window holds back would therefore stay in
+//! Startup, send at 2.89 times its bandwidth whenever it gets data, and overflow a shallow queue each time. So the
+//! criterion of versions 2 and 3 ends Startup as well: in a loss recovery, at the end of a round trip with more than
+//! [`LOSS_SHARE`] of its packets lost, in at least [`LOSS_EVENTS`] places (draft-ietf-ccwg-bbr, "Exiting Startup Based
+//! on Packet Loss": `BBRLossThresh`, `BBRStartupFullLossCnt`). Ours: each acknowledgment that shows losses counts as
+//! one place, as in the authors' code for Linux.
 
 use super::rate::Rate;
 
@@ -61,8 +62,8 @@ impl FullPipe {
         }
     }
 
-    /// An acknowledgment delivered packets and showed others to be lost; it may end a round trip. `reacts`: whether its losses count, in a
-    /// loss recovery of a sender that lacked data, or of any.
+    /// An acknowledgment delivered packets and showed others to be lost; it may end a round trip. `reacts`: whether its
+    /// losses count, in a loss recovery of a sender that lacked data, or of any.
     pub(super) fn on_ack(&mut self, delivered: u32, lost: u32, round_start: bool, reacts: bool) {
         self.loss_events += u32::from(lost > 0);
         self.lost += u64::from(lost);

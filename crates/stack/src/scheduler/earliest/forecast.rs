@@ -6,9 +6,9 @@
 //! s = max(drain − now, F / r − m − d, 0) + unrepaired · mss / r + m / 2
 //! d = min(2 mss / r, 40 ms)                                    for how long a receiver may keep back an acknowledgment
 //! ```
-//! `drain` is when the bottleneck will have sent everything, which the bytes in flight alone do not say: just after a burst all of
-//! them wait, a round trip later only those beyond one bandwidth-delay product. Packets that arrived but are not acknowledged yet count as
-//! in flight, but do not wait.
+//! `drain` is when the bottleneck will have sent everything, which the bytes in flight alone do not say: just after a
+//! burst all of them wait, a round trip later only those beyond one bandwidth-delay product. Packets that arrived but
+//! are not acknowledged yet count as in flight, but do not wait.
 
 use super::lateness::Lateness;
 use crate::view::SubflowView;
@@ -77,8 +77,8 @@ impl Path {
         Arrival { start, rate, segment: mss }
     }
 
-    /// Notes whether the subflow works. One that works again after an outage is forgotten: in its rates the outage counts as time in which
-    /// nothing arrived, and what was given to it is no longer on its way.
+    /// Notes whether the subflow works. One that works again after an outage is forgotten: in its rates the outage
+    /// counts as time in which nothing arrived, and what was given to it is no longer on its way.
     pub(super) fn note_state(&mut self, now: Instant, works: bool) {
         if !works {
             self.failed_at.get_or_insert(now);
@@ -143,7 +143,8 @@ pub(super) struct Finish {
 }
 
 impl Finish {
-    /// How many of their bytes another subflow would take so that it is done at the same time; zero if its first byte arrives later.
+    /// How many of their bytes another subflow would take so that it is done at the same time; zero if its first byte
+    /// arrives later.
     pub(super) fn share_of(&self, other: &Arrival) -> f64 {
         (self.at - other.start).max(0.0) * other.rate * self.rate / (other.rate + self.rate)
     }

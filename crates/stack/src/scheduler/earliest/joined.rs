@@ -14,13 +14,14 @@
 //! stickiness   stay on c, the subflow of the latest new data, while it is a candidate, need not wait, and A_c <= A_i + price · m_c
 //! window       wait if a full subflow j has A_j < A_i, and sum over j != i of r_j · (A_i + m_i / 2) > M - (mss + y_i)
 //! ```
-//! m: least round trip. `switch_price` (1/2): a change costs as much as half a round trip of the subflow that is left, the time in
-//! which its last packets are still on their way while others arrive. M: the peer's window from the first unacknowledged byte. y_i: what
-//! was given to i and is not acknowledged on it. The left side is what the others send until the segment on i is acknowledged and the
-//! window moves on (BLEST's question, with forecasts in place of round trips).
+//! m: least round trip. `switch_price` (1/2): a change costs as much as half a round trip of the subflow that is left,
+//! the time in which its last packets are still on their way while others arrive. M: the peer's window from the first
+//! unacknowledged byte. y_i: what was given to i and is not acknowledged on it. The left side is what the others send
+//! until the segment on i is acknowledged and the window moves on (BLEST's question, with forecasts in place of round
+//! trips).
 //!
-//! Source: ours; "further work" of Nagayama et al., "Managing Path Switching in Multipath Video Streaming", asks for path switching
-//! joined with window space, throughput and TCP state. papers/one-pipe measures what each term is worth.
+//! Source: ours; "further work" of Nagayama et al., "Managing Path Switching in Multipath Video Streaming", asks for
+//! path switching joined with window space, throughput and TCP state. papers/one-pipe measures what each term is worth.
 
 use super::super::{Entry, SubflowSet, View};
 use super::forecast::{Arrival, least_rtt};
@@ -107,8 +108,8 @@ impl Terms for Joined {
         Some(if stays { current } else { best })
     }
 
-    /// Whether the others, one of which is faster but full, need the room that a segment on the chosen subflow takes in the peer's
-    /// window.
+    /// Whether the others, one of which is faster but full, need the room that a segment on the chosen subflow takes in
+    /// the peer's window.
     fn withholds(earliest: &mut Earliest<Self>, view: &View<'_>, choice: &Candidate) -> bool {
         if !earliest.terms.window {
             return false;
@@ -183,7 +184,8 @@ mod tests {
         let mut sticky = begun(&[]);
         assert_eq!(sticky.decide(), send(1, 1_000), "2.5 ms are less than half a round trip");
         sticky.load(1, 9);
-        // 9 kB at 80 kB/s are 112.5 ms, less than the round trip and 25 ms for a delayed acknowledgment: 62.5 against 60 ms.
+        // 9 kB at 80 kB/s are 112.5 ms, less than the round trip and 25 ms for a delayed acknowledgment: 62.5 against
+        // 60 ms.
         assert_eq!(sticky.decide(), send(1, 1_000));
         sticky.subflows[1].queued = 5_000;
         sticky.subflows[1].cwnd = crate::view::Packets::whole(20);
@@ -195,8 +197,8 @@ mod tests {
 
     #[test]
     fn a_subflow_that_should_wait_for_a_faster_one_with_room_is_left() {
-        // On 1, which would deliver 400 bytes after 55 ms: 1 ms later than 0, less than the price of a change. But 0 alone is done
-        // earlier, so 1 would wait for it.
+        // On 1, which would deliver 400 bytes after 55 ms: 1 ms later than 0, less than the price of a change. But 0
+        // alone is done earlier, so 1 would wait for it.
         let mut bed = bed(&[]);
         bed.fill(0);
         assert_eq!(bed.decide(), send(1, 1_000));
@@ -207,7 +209,8 @@ mod tests {
 
     #[test]
     fn a_subflow_that_would_take_the_window_of_another_is_left_for_one_that_does_not() {
-        // On 1, which is slow; 2 is as fast as 0, and has room. For 1 the window of 10 kB would be needed by 0, which is full.
+        // On 1, which is slow; 2 is as fast as 0, and has room. For 1 the window of 10 kB would be needed by 0, which
+        // is full.
         let mut bed = bed(&[("switch_price", Value::Number(10.0))]).subflow(ms(100), 10);
         bed.subflows[1].arrivals = Arrivals { bytes: 2_000, interval: ms(400) };
         bed.subflows[2].arrivals = bed.subflows[0].arrivals;
@@ -237,8 +240,8 @@ mod tests {
 
     #[test]
     fn a_segment_that_would_take_the_window_of_a_faster_subflow_waits() {
-        // Subflow 0 is full but faster: 10 ms of queue and 60 ms against 1 / 5 s and 50 ms on a path of 5 kB/s. Until that is
-        // acknowledged after 300 ms, it sends 30 kB.
+        // Subflow 0 is full but faster: 10 ms of queue and 60 ms against 1 / 5 s and 50 ms on a path of 5 kB/s. Until
+        // that is acknowledged after 300 ms, it sends 30 kB.
         let blocking = |options: &[(&str, Value)], window: u64| {
             let mut bed = bed(options);
             bed.subflows[1].arrivals = Arrivals { bytes: 2_000, interval: ms(400) };

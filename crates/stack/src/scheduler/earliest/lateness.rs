@@ -4,8 +4,8 @@ use anabranch_units::{Duration, Instant};
 
 /// The longest pause of a radio link that works: a path is not given up sooner while it is unknown, or has paused.
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
-/// A path that paused may pause for longer the next time. Over half an hour of recorded LTE, twice the lateness gave up a working path
-/// once, and three times the lateness never (tests/test_silence.py).
+/// A path that paused may pause for longer the next time. Over half an hour of recorded LTE, twice the lateness gave up
+/// a working path once, and three times the lateness never (tests/test_silence.py).
 const PAUSE_FACTOR: u64 = 3;
 /// How long pauses are remembered, in two halves.
 const MEMORY: Duration = Duration::from_secs(60);

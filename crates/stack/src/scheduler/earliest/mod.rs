@@ -5,18 +5,20 @@
 //! T   : Σ over j ≠ i of r_j · max(T − s_j, 0) = unsent        the others alone would be done
 //! x   : s_i + x / r_i = T − x / R                             the share of i with which all of them are done at the same time
 //! ```
-//! R: the rate of the others. Of the candidates take the one with the least A_i. It gets a segment if x is at least that much, or
-//! if nothing is in flight anywhere. If x is less, it gets a full segment, x bytes or nothing, whichever is done earliest; with
-//! nothing it waits for a faster subflow, for a quarter of the least round trip at most. So while much is unsent every subflow is
-//! used, and the last bytes go where they arrive first: all subflows end together, also where a full segment takes a slow one long.
-//! When nothing is unsent, late data and data that another subflow would bring earlier is copied under a budget (`tail.rs`). A
-//! subflow on which no acknowledgment arrives is given up for the time being (`silence.rs`).
+//! R: the rate of the others. Of the candidates take the one with the least A_i. It gets a segment if x is at least
+//! that much, or if nothing is in flight anywhere. If x is less, it gets a full segment, x bytes or nothing, whichever
+//! is done earliest; with nothing it waits for a faster subflow, for a quarter of the least round trip at most. So
+//! while much is unsent every subflow is used, and the last bytes go where they arrive first: all subflows end
+//! together, also where a full segment takes a slow one long. When nothing is unsent, late data and data that another
+//! subflow would bring earlier is copied under a budget (`tail.rs`). A subflow on which no acknowledgment arrives is
+//! given up for the time being (`silence.rs`).
 //!
-//! Source: ours; docs/validation/one-pipe.md has its measurements. ECF (Lim et al., CoNEXT 2017) asks the same question of two
-//! subflows by their windows, STTF (Hurtig et al., IEEE/ACM ToN 27(1), 2019) forecasts times of arrival without waiting.
+//! Source: ours; docs/validation/one-pipe.md has its measurements. ECF (Lim et al., CoNEXT 2017) asks the same question
+//! of two subflows by their windows, STTF (Hurtig et al., IEEE/ACM ToN 27(1), 2019) forecasts times of arrival without
+//! waiting.
 //!
-//! Where data commits into the buffer, a subflow gets only as much as its window takes: what stands in a queue cannot be moved
-//! when the forecast changes.
+//! Where data commits into the buffer, a subflow gets only as much as its window takes: what stands in a queue cannot
+//! be moved when the forecast changes.
 
 mod forecast;
 pub(super) mod joined;
@@ -50,8 +52,8 @@ pub(super) const ENTRY: Entry = Entry {
     },
 };
 
-/// A wait ends after this part of the least round trip, if nothing else ends it: without a limit a forecast that is wrong could wait
-/// for ever.
+/// A wait ends after this part of the least round trip, if nothing else ends it: without a limit a forecast that is
+/// wrong could wait for ever.
 const LONGEST_WAIT_DIVISOR: u64 = 4;
 /// The bounds of that time.
 const LEAST_WAIT: Duration = Duration::from_millis(1);
@@ -141,7 +143,8 @@ impl<T: Terms> Earliest<T> {
         self.paths.of(subflow.id).forecast(now, &seen)
     }
 
-    /// The subflow of a set on which a segment of at most `bytes` arrives first, the older one on a tie; not the one at `except`.
+    /// The subflow of a set on which a segment of at most `bytes` arrives first, the older one on a tie; not the one at
+    /// `except`.
     fn first(&mut self, view: &View<'_>, set: SubflowSet, bytes: u64, except: Option<usize>) -> Option<Candidate> {
         let mut first: Option<Candidate> = None;
         for position in set.iter().filter(|position| Some(*position) != except) {
@@ -209,7 +212,8 @@ impl<T: Terms> Earliest<T> {
         (bytes, finish)
     }
 
-    /// How many bytes the chosen subflow gets, so that it and the others are done earliest; zero if the others alone are.
+    /// How many bytes the chosen subflow gets, so that it and the others are done earliest; zero if the others alone
+    /// are.
     fn portion(&mut self, view: &View<'_>, choice: &Candidate, finish: Finish) -> u64 {
         let subflow = &view.subflows[choice.position];
         let arrival = self.forecast(view.connection.now, subflow);

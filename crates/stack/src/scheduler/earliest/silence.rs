@@ -5,14 +5,16 @@
 //! silent at  max(expected + max(3/4 · srtt, 4 rttvar, 60 ms) + 2 mss / r (+ 40 ms if only one packet is out),
 //!                max(oldest transmission, last acknowledgment) + min(3 lateness, 0.2 s))
 //! ```
-//! Lateness: by how much an acknowledgment of the last minute came behind `expected`, at most; unknown, and so counted as 0.2 s, during the
-//! first ten seconds.
+//! Lateness: by how much an acknowledgment of the last minute came behind `expected`, at most; unknown, and so counted
+//! as 0.2 s, during the first ten seconds.
 //!
-//! A path that dies silently shows it by what does not come back. The retransmission timeout waits for 200 ms more than a round
-//! trip; a video on two paths need not wait for that, because the price of a false alarm is a second copy of what is in flight
-//! there, and any acknowledgment of data ends it. LTE's schedulers pause for up to 0.2 s without being gone, several times a minute:
-//! over recordings of it (Winstein et al., NSDI 2013) the first line alone gave up working paths 45 times in 40 minutes. The connection
-//! probes a path that was given up, and what was measured before an outage is forgotten (`forecasting.rs`). The two segments and the 40 ms are a receiver's delayed acknowledgment (`forecast.rs`).
+//! A path that dies silently shows it by what does not come back. The retransmission timeout waits for 200 ms more than
+//! a round trip; a video on two paths need not wait for that, because the price of a false alarm is a second copy of
+//! what is in flight there, and any acknowledgment of data ends it. LTE's schedulers pause for up to 0.2 s without
+//! being gone, several times a minute: over recordings of it (Winstein et al., NSDI 2013) the first line alone gave up
+//! working paths 45 times in 40 minutes. The connection probes a path that was given up, and what was measured before
+//! an outage is forgotten (`forecasting.rs`). The two segments and the 40 ms are a receiver's delayed acknowledgment
+//! (`forecast.rs`).
 
 use super::super::{ForecastReason, Silence, View};
 use super::forecast::{ACKED_TOGETHER, DELAYED_ACK};
@@ -20,11 +22,12 @@ use super::{Candidate, Earliest, Terms};
 use crate::view::SubflowView;
 use anabranch_units::{Duration, Instant};
 
-/// The part of a smoothed round trip that an acknowledgment may be overdue: half of it gives false alarms when delays jitter by 10 ms,
-/// a whole one lengthens the gap after a cut for nothing.
+/// The part of a smoothed round trip that an acknowledgment may be overdue: half of it gives false alarms when delays
+/// jitter by 10 ms, a whole one lengthens the gap after a cut for nothing.
 const OVERDUE: f64 = 0.75;
-/// The least time that it may be overdue: on paths with a round trip of 20 ms, 20 ms gave false alarms for up to 0.5 % of the bytes when delays
-/// jitter by 10 ms, 45 ms for up to 0.35 %, 60 ms for up to 0.1 %. After a cut there, gaps are 0.02 to 0.05 s longer.
+/// The least time that it may be overdue: on paths with a round trip of 20 ms, 20 ms gave false alarms for up to 0.5 %
+/// of the bytes when delays jitter by 10 ms, 45 ms for up to 0.35 %, 60 ms for up to 0.1 %. After a cut there, gaps are
+/// 0.02 to 0.05 s longer.
 const LEAST_OVERDUE: Duration = Duration::from_millis(60);
 
 impl<T: Terms> Earliest<T> {

@@ -10,8 +10,8 @@
 //! spare   by an idle subflow: the packet whose repair would arrive last, if it should be lost
 //! ```
 //! A range has one copy at a time: the next one may follow when that is overdue itself. All copies together are at most
-//! [`MOST_SHARE`] of the data and an initial window, those of `spare` [`SPARE_SHARE`] of it. A subflow may copy its own late packet: the
-//! new packet has numbers of its own, so what is acknowledged beyond the late one shows its loss.
+//! [`MOST_SHARE`] of the data and an initial window, those of `spare` [`SPARE_SHARE`] of it. A subflow may copy its own
+//! late packet: the new packet has numbers of its own, so what is acknowledged beyond the late one shows its loss.
 
 use super::forecast::DELAYED_ACK;
 use super::{Candidate, Decision, Earliest, ForecastReason, InFlight, Sent, SubflowSet, Terms, View};

@@ -1,6 +1,6 @@
-//! Dialogues computed by hand: segments of 1000 bytes, round trips of 100 ms, a fast path with 100 kB/s and a slow one with 5 kB/s. A
-//! segment takes 10 ms on the fast path and 200 ms on the slow one, and half a round trip on either: empty paths deliver
-//! it after 60 and 250 ms.
+//! Dialogues computed by hand: segments of 1000 bytes, round trips of 100 ms, a fast path with 100 kB/s and a slow one
+//! with 5 kB/s. A segment takes 10 ms on the fast path and 200 ms on the slow one, and half a round trip on either:
+//! empty paths deliver it after 60 and 250 ms.
 
 use super::super::testing::{Bed, at, ms, send, wait};
 use super::super::{Decision, InFlight, Sent, Silence, SubflowSet, View};
@@ -56,8 +56,8 @@ fn the_fast_path_gets_data_first_and_the_slow_one_while_there_is_much() {
     let mut bed = two();
     bed.connection.unsent = 21_000;
     assert_eq!(bed.decide(), send(FAST, 1_000));
-    // Ten in flight are what the path holds, so 22 kB more take until 50 + 220 ms, and 21 kB until 260 ms; a segment on the slow path takes
-    // until 250 ms.
+    // Ten in flight are what the path holds, so 22 kB more take until 50 + 220 ms, and 21 kB until 260 ms; a segment on
+    // the slow path takes until 250 ms.
     bed.fill(FAST);
     bed.connection.unsent = 22_000;
     assert_eq!(bed.decide(), send(SLOW, 1_000));

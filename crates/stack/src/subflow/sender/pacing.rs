@@ -80,8 +80,8 @@ impl Sender {
         let calm = matches!(self.phase, Phase::Open | Phase::Disorder);
         let busy = now.since(self.last_sent_at) <= BURST_TIME;
         let little = u64::from(room) < burst && 3 * room < cwnd && unsent > u64::from(room) * full;
-        // The first one in flight is acknowledged soon: within a burst's time, which Linux 6.18 uses in addition to half a
-        // round trip.
+        // The first one in flight is acknowledged soon: within a burst's time, which Linux 6.18 uses in addition to
+        // half a round trip.
         let near = BURST_TIME.min(self.rtt.srtt() / 2);
         let soon = || self.board.front().is_some_and(|front| front.sent_at + self.rtt.srtt() <= now + near);
         let defers = calm && busy && little && soon();
@@ -92,8 +92,9 @@ impl Sender {
         defers
     }
 
-    /// Whether new data still waits, after [`Sender::defers_for_burst`] said so and nothing changed but the time and the waiting bytes:
-    /// the sender is still busy, and there is more than the room for it. The acknowledgment has only come nearer.
+    /// Whether new data still waits, after [`Sender::defers_for_burst`] said so and nothing changed but the time and
+    /// the waiting bytes: the sender is still busy, and there is more than the room for it. The acknowledgment has only
+    /// come nearer.
     #[inline]
     pub fn still_defers(&mut self, now: Instant, unsent: u64) -> bool {
         let defers = now <= self.deferral.until && unsent > self.deferral.room;

@@ -18,7 +18,8 @@ const WINDOW_PERSISTENCE: u32 = 16;
 const MAX_WINDOW_STEPS: u32 = 255;
 /// Added to a probe's timeout for the delayed acknowledgment of a lone packet (Linux: the minimal timeout).
 const LONE_PACKET_ALLOWANCE: Duration = Duration::from_millis(200);
-/// The timeout of a packet that has waited longer already is due this much later, not at once (Linux's `tcp_rearm_rto`).
+/// The timeout of a packet that has waited longer already is due this much later, not at once (Linux's
+/// `tcp_rearm_rto`).
 const LEAST_TIMEOUT: Duration = Duration::from_micros(1);
 /// Added to the timers of RACK and of probes (Linux `TCP_TIMEOUT_MIN_US`).
 const TIMER_ALLOWANCE: Duration = Duration::from_millis(2);
@@ -205,7 +206,8 @@ impl Sender {
         if of_probe { Duplicate::OfProbe } else { Duplicate::Other }
     }
 
-    /// The state machine of recovery (Linux's `tcp_fastretrans_alert`). Returns whether the reordering timer waits for packets now.
+    /// The state machine of recovery (Linux's `tcp_fastretrans_alert`). Returns whether the reordering timer waits for
+    /// packets now.
     pub(super) fn repair(
         &mut self,
         now: Instant,
@@ -308,8 +310,8 @@ impl Sender {
         Reduction { cause, from: prior.cwnd, to: self.window.ssthresh }
     }
 
-    /// RFC 6937 with Linux's bound: while more is in flight than the threshold, send in proportion to what is delivered; below
-    /// it, grow back to the threshold as fast as slow start would, but only if no further loss shows.
+    /// RFC 6937 with Linux's bound: while more is in flight than the threshold, send in proportion to what is
+    /// delivered; below it, grow back to the threshold as fast as slow start would, but only if no further loss shows.
     pub(super) fn reduce_proportionally(&mut self, newly_delivered: u32, newly_lost: u32, advanced: bool) {
         if newly_delivered == 0 || self.prr.prior == 0 {
             return;
@@ -384,8 +386,8 @@ impl Sender {
         outcome.undone = true;
     }
 
-    /// The losses since the window was `before` had another reason than congestion: the threshold of before holds, and the window
-    /// begins as after a pause. `None`: it was not reduced.
+    /// The losses since the window was `before` had another reason than congestion: the threshold of before holds, and
+    /// the window begins as after a pause. `None`: it was not reduced.
     pub(super) fn forgive_losses(&mut self, now: Instant, before: Option<Window>) {
         self.undo = None;
         if let Some(before) = before {
@@ -400,8 +402,8 @@ impl Sender {
         }
     }
 
-    /// An acknowledgment after a probe: if more was acknowledged than the probe's own packet, the probe repaired a loss,
-    /// unless it was `needless`: the original had arrived as well.
+    /// An acknowledgment after a probe: if more was acknowledged than the probe's own packet, the probe repaired a
+    /// loss, unless it was `needless`: the original had arrived as well.
     pub(super) fn on_probe_ack(
         &mut self,
         now: Instant,
@@ -468,8 +470,8 @@ impl Sender {
         }
     }
 
-    /// No acknowledgment came for two round trips. One probe is sent at a time: while it waits for its answer, only the timeout is set
-    /// (Linux's `tcp_send_loss_probe`).
+    /// No acknowledgment came for two round trips. One probe is sent at a time: while it waits for its answer, only the
+    /// timeout is set (Linux's `tcp_send_loss_probe`).
     fn on_probe_timer(&mut self, now: Instant) {
         if self.probe.high_mark.is_some() {
             self.restore_timeout(now);
@@ -512,7 +514,8 @@ impl Sender {
         self.arm_timeout(now);
     }
 
-    /// The peer answers again, but not to what is in flight: that is lost, and is sent again as if the timeout were due.
+    /// The peer answers again, but not to what is in flight: that is lost, and is sent again as if the timeout were
+    /// due.
     pub fn expedite(&mut self, now: Instant) {
         self.rtt.reset_backoff();
         if !self.board.is_empty() {
@@ -534,8 +537,8 @@ impl Sender {
         self.timer.is_some_and(|(purpose, _)| purpose == kind)
     }
 
-    /// Sets the timeout. If it replaces a probe or the reordering timer, it counts from the last transmission of the first packet, which
-    /// has waited meanwhile (Linux's `tcp_rearm_rto`).
+    /// Sets the timeout. If it replaces a probe or the reordering timer, it counts from the last transmission of the
+    /// first packet, which has waited meanwhile (Linux's `tcp_rearm_rto`).
     pub(super) fn restore_timeout(&mut self, now: Instant) {
         let replaces = self.runs(TimerKind::Probe) || self.runs(TimerKind::Reordering);
         match self.board.front() {

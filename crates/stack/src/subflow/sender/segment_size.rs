@@ -1,15 +1,17 @@
-//! How large a segment may be: path MTU discovery by the sender itself (RFC 4821, RFC 8899), in addition to the reports of routers
-//! ([`Connection::handle_too_big`](crate::Connection::handle_too_big)).
+//! How large a segment may be: path MTU discovery by the sender itself (RFC 4821, RFC 8899), in addition to the reports
+//! of routers ([`Connection::handle_too_big`](crate::Connection::handle_too_big)).
 //!
-//! A link that drops large packets and says nothing is a *black hole*. A timeout does not show one: packets of every size may be lost,
-//! or the path may be cut. The evidence here is a pair: a packet of the suspicious size and, right behind it, the first bytes of the
-//! same data in a small segment. If the peer acknowledges the small one alone, the large one was lost where the small one passed. After
-//! [`PAIRS`] of these without a large packet delivered between them, segments become small, and larger sizes are tried one at a time
-//! with new data. A try that is lost costs its own retransmission and no reduction of the window (RFC 4821 section 7.5).
+//! A link that drops large packets and says nothing is a *black hole*. A timeout does not show one: packets of every
+//! size may be lost, or the path may be cut. The evidence here is a pair: a packet of the suspicious size and, right
+//! behind it, the first bytes of the same data in a small segment. If the peer acknowledges the small one alone, the
+//! large one was lost where the small one passed. After [`PAIRS`] of these without a large packet delivered between
+//! them, segments become small, and larger sizes are tried one at a time with new data. A try that is lost costs its
+//! own retransmission and no reduction of the window (RFC 4821 section 7.5).
 //!
 //! Deviation: Linux (`tcp_mtu_probing = 1`) makes segments smaller at the fourth timeout, whatever the reason was.
 //!
-//! A *room* is what a segment of some size has for options and payload: the IP packet less the IP header and the fixed TCP header.
+//! A *room* is what a segment of some size has for options and payload: the IP packet less the IP header and the fixed
+//! TCP header.
 
 use super::recovery::TailProbe;
 use super::{AckOutcome, Sender, SizeChange};
@@ -19,12 +21,12 @@ use crate::view::{Packets, Phase};
 use anabranch_segment::{BASE_HEADER_LEN, MAX_OPTIONS_LEN};
 use anabranch_units::{Duration, Instant};
 
-/// IP packets of the small segments, the first choice first. IPv6 guarantees 1280 bytes (RFC 8200 section 5), and nearly every IPv4
-/// path has them; 552 is the least that Linux believes over IPv4 (`net.ipv4.route.min_pmtu`).
+/// IP packets of the small segments, the first choice first. IPv6 guarantees 1280 bytes (RFC 8200 section 5), and
+/// nearly every IPv4 path has them; 552 is the least that Linux believes over IPv4 (`net.ipv4.route.min_pmtu`).
 const SMALL: [u32; 2] = [1_280, 552];
-/// Pairs that show a black hole. Where a third of all packets is lost at random, six pairs in a row come about by chance once in some
-/// 4,000 times, and once in 47,000 where it is a fifth; and pairs are only sent after a repeated timeout, or before any large packet was
-/// delivered.
+/// Pairs that show a black hole. Where a third of all packets is lost at random, six pairs in a row come about by
+/// chance once in some 4,000 times, and once in 47,000 where it is a fifth; and pairs are only sent after a repeated
+/// timeout, or before any large packet was delivered.
 const PAIRS: u32 = 6;
 /// Timeouts in a row that raise the suspicion on a path where packets of the size were delivered.
 const SUSPICIOUS_TIMEOUTS: u32 = 2;
@@ -34,12 +36,14 @@ const UNANSWERED: u32 = 2;
 const MOST_TRIES: u32 = 3;
 /// The search ends when the possible gain is less than this (Linux `tcp_probe_threshold`).
 const LEAST_GAIN: u32 = 8;
-/// A search for larger sizes begins anew after this long (RFC 8899 section 5.1.1, `PMTU_RAISE_TIMER`; Linux `tcp_probe_interval`).
+/// A search for larger sizes begins anew after this long (RFC 8899 section 5.1.1, `PMTU_RAISE_TIMER`; Linux
+/// `tcp_probe_interval`).
 const RAISE_INTERVAL: Duration = Duration::from_secs(600);
 /// Full segments that must follow a try of a larger size, so that its loss shows without a timer (RFC 8985's three).
 const FOLLOWERS: u32 = 3;
 
-/// The least IP packet that segments are made for: reports of less are not believed (RFC 8201 section 4; Linux's `min_pmtu`).
+/// The least IP packet that segments are made for: reports of less are not believed (RFC 8201 section 4; Linux's
+/// `min_pmtu`).
 pub(crate) fn least_mtu(ipv4: bool) -> u32 {
     if ipv4 { SMALL[1] } else { SMALL[0] }
 }
@@ -51,8 +55,8 @@ pub(crate) enum Attempt {
     None,
     /// It does, with this much payload.
     Of(u32),
-    /// It will, as soon as the peer's window has room for it and its followers: until then nothing new is sent (as in Linux's
-    /// `tcp_mtu_probe`). A window that is always full would otherwise never have room.
+    /// It will, as soon as the peer's window has room for it and its followers: until then nothing new is sent (as in
+    /// Linux's `tcp_mtu_probe`). A window that is always full would otherwise never have room.
     Wait,
 }
 
@@ -176,21 +180,22 @@ impl SegmentSize {
         self.search_at <= now
     }
 
-    /// The window is reduced from `before`. If it is a size that does not pass, none of the reductions since it was last seen to pass
-    /// was for congestion, and there may be several: of timeouts, and of recoveries between them.
+    /// The window is reduced from `before`. If it is a size that does not pass, none of the reductions since it was
+    /// last seen to pass was for congestion, and there may be several: of timeouts, and of recoveries between them.
     pub(super) fn note_reduction(&mut self, before: Window) {
         if self.watches {
             self.suspicion.before.get_or_insert(before);
         }
     }
 
-    /// Routers' reports may exceed what is in use while a larger size is tried: then they say what to try next. Returns whether the
-    /// report is about the packet at `offset` that tries `room` or more.
+    /// Routers' reports may exceed what is in use while a larger size is tried: then they say what to try next. Returns
+    /// whether the report is about the packet at `offset` that tries `room` or more.
     pub fn is_tried(&self, offset: u64, room: u32) -> bool {
         self.tried.is_some_and(|tried| tried.start == offset && room < tried.room)
     }
 
-    /// A packet with new data is sent. If it is not the try that was planned, because the peer's window lacks room, there is none.
+    /// A packet with new data is sent. If it is not the try that was planned, because the peer's window lacks room,
+    /// there is none.
     #[cold]
     pub fn note_sent(&mut self, start: u64, end: u64) {
         if self.tried.is_some_and(|tried| tried.start == start && tried.end != end) {
@@ -205,8 +210,8 @@ impl SegmentSize {
         possible.map(move |mtu| mtu - headers).filter(move |small| *small < room)
     }
 
-    /// The room of small segments while packets are in use with `len` bytes of payload, which may be smaller than full ones; `None` where these are
-    /// as small.
+    /// The room of small segments while packets are in use with `len` bytes of payload, which may be smaller than full
+    /// ones; `None` where these are as small.
     fn small_room(&self, len: u32) -> Option<u32> {
         let smaller = || self.small_rooms().filter(|room| room - MAX_OPTIONS_LEN < len);
         smaller().nth(self.suspicion.given_up).or_else(|| smaller().last())
@@ -283,8 +288,8 @@ impl SegmentSize {
 }
 
 impl Sender {
-    /// Whether the next segment tries a larger size, if there are `unsent` bytes and the peer's window has `space` for new ones; `payload`
-    /// is that of a full segment. The caller sends it at once, or nothing.
+    /// Whether the next segment tries a larger size, if there are `unsent` bytes and the peer's window has `space` for
+    /// new ones; `payload` is that of a full segment. The caller sends it at once, or nothing.
     pub fn try_larger(&mut self, payload: u32, unsent: u64, space: u64) -> Attempt {
         let calm = self.phase == Phase::Open && self.board.sacked() == 0 && self.board.lost() == 0;
         let size = &mut self.size;
@@ -307,9 +312,9 @@ impl Sender {
         Attempt::Of(larger)
     }
 
-    /// Segments have another size from here on, with `payload` bytes in a full one. Larger packets in flight are lost: they are sent
-    /// again in pieces, with no reduction of the window, because the network is not congested (RFC 1191 section 6.5; Linux
-    /// `tcp_simple_retransmit`).
+    /// Segments have another size from here on, with `payload` bytes in a full one. Larger packets in flight are lost:
+    /// they are sent again in pieces, with no reduction of the window, because the network is not congested (RFC 1191
+    /// section 6.5; Linux `tcp_simple_retransmit`).
     pub fn resize(&mut self, now: Instant, change: SizeChange, payload: u32) {
         let smaller = !matches!(change, SizeChange::Tried(_));
         let before = self.size.room;
@@ -343,8 +348,8 @@ impl Sender {
         self.arm_timeout(now);
     }
 
-    /// A probe for a lost tail is due. If no large packet was ever delivered, a small segment is the better probe; returns whether it
-    /// is sent instead.
+    /// A probe for a lost tail is due. If no large packet was ever delivered, a small segment is the better probe;
+    /// returns whether it is sent instead.
     pub(super) fn sample_as_probe(&mut self) -> bool {
         let Some(front) = self.board.front().copied() else { return false };
         let suits = self.size.watches && self.size.is_suspect(&front) && front.len > self.size.proven;
@@ -355,7 +360,8 @@ impl Sender {
         suits
     }
 
-    /// A timeout marked everything as lost. The first packet is sent again; a sample follows it if its size is suspicious.
+    /// A timeout marked everything as lost. The first packet is sent again; a sample follows it if its size is
+    /// suspicious.
     pub(super) fn sample_after_timeout(&mut self) {
         if !self.size.discovers {
             return;
@@ -412,8 +418,8 @@ impl Sender {
         self.size.note_doubts();
     }
 
-    /// A small segment arrived without the large packet that it was a part of. The rest of that one is sent again in small segments, and
-    /// then the next large packet with its sample.
+    /// A small segment arrived without the large packet that it was a part of. The rest of that one is sent again in
+    /// small segments, and then the next large packet with its sample.
     fn send_pair(&mut self, now: Instant) {
         let least = self.size.suspicion.len;
         let small = self.size.small_payload(least).unwrap_or(u32::MAX);
@@ -470,7 +476,8 @@ impl Sender {
     /// A sample with `len` bytes of payload is sent.
     pub fn on_sampled(&mut self, now: Instant, len: u32) {
         self.retransmissions += 1;
-        // If the large packet arrives as well, the peer reports a duplicate that says nothing about the other retransmissions.
+        // If the large packet arrives as well, the peer reports a duplicate that says nothing about the other
+        // retransmissions.
         if let Some(undo) = self.undo.as_mut() {
             undo.on_retransmitted(now);
         }
@@ -488,8 +495,8 @@ impl Sender {
         self.size.tried.is_some_and(|tried| tried.start == offset)
     }
 
-    /// The packet that tried a larger size was lost: its data is sent again at once, in segments of the present size, and nothing else
-    /// follows from it. `fitting`: the room that a router reported to pass, if one did.
+    /// The packet that tried a larger size was lost: its data is sent again at once, in segments of the present size,
+    /// and nothing else follows from it. `fitting`: the room that a router reported to pass, if one did.
     pub fn fail_try(&mut self, now: Instant, fitting: Option<u32>) {
         let Some(tried) = self.size.tried.take() else { return };
         let size = &mut self.size;

@@ -29,11 +29,12 @@ impl Sender {
         self.window.in_slow_start() && self.window.cwnd.floor() < 2 * self.usage.peak
     }
 
-    /// To be called when everything that could be sent was sent, also if this subflow sent nothing: whether delivery rates from
-    /// now on show the path, or only what the subflow was given. They do not show the path if the window has room that nothing
-    /// uses: no loss is to be repaired, no burst is being gathered, and no data waits `for_pace`, until the pacing rate lets it
-    /// leave. It does not matter why there is no data: the application has none, the receive window is full, or the scheduler
-    /// or the path policy holds the subflow back (draft-cheng-iccrg-delivery-rate-estimation-02, whose sender
+    /// To be called when everything that could be sent was sent, also if this subflow sent nothing: whether delivery
+    /// rates from now on show the path, or only what the subflow was given. They do not show the path if the window has
+    /// room that nothing uses: no loss is to be repaired, no burst is being gathered, and no data waits `for_pace`,
+    /// until the pacing rate lets it leave. It does not matter why there is no data: the application has none, the
+    /// receive window is full, or the scheduler or the path policy holds the subflow back
+    /// (draft-cheng-iccrg-delivery-rate-estimation-02, whose sender
     /// has no scheduler).
     pub fn note_supply(&mut self, for_pace: bool) {
         let repaired = self.board.lost() <= self.board.retransmitted();
@@ -42,8 +43,9 @@ impl Sender {
         }
     }
 
-    /// To be called when everything that could be sent was sent, and some was: notes whether the window limited the sender,
-    /// and decays a window that was not used for a timeout (RFC 2861). Returns the window before, if it decayed.
+    /// To be called when everything that could be sent was sent, and some was: notes whether the window limited the
+    /// sender, and decays a window that was not used for a timeout (RFC 2861). Returns the window before, if it
+    /// decayed.
     pub fn after_sending(&mut self, now: Instant, decay: bool) -> Option<Packets> {
         let limited = self.board.in_flight() >= self.window.cwnd.floor() || std::mem::take(&mut self.deferring);
         let out = self.board.packets_out();
@@ -60,7 +62,8 @@ impl Sender {
         if decays { self.decay_unused(now) } else { None }
     }
 
-    /// Linux's `tcp_cwnd_application_limited`: moves halfway from the window to its used part. Returns the window before, if it is another.
+    /// Linux's `tcp_cwnd_application_limited`: moves halfway from the window to its used part. Returns the window
+    /// before, if it is another.
     fn decay_unused(&mut self, now: Instant) -> Option<Packets> {
         let before = self.window.cwnd;
         if self.phase == Phase::Open {
@@ -79,7 +82,8 @@ impl Sender {
         (before != self.window.cwnd).then_some(before)
     }
 
-    /// Whether the window decays in [`Sender::before_sending`]: nothing is in flight, and nothing was sent for a timeout.
+    /// Whether the window decays in [`Sender::before_sending`]: nothing is in flight, and nothing was sent for a
+    /// timeout.
     pub fn idles_beyond_timeout(&self, now: Instant) -> bool {
         self.idle_beyond_timeout(now, self.last_sent_at.max(self.decayed_at)).is_some()
     }
@@ -92,8 +96,8 @@ impl Sender {
         self.unless_unchanged(before)
     }
 
-    /// The same where data is queued before it is sent. Linux decays the window whenever it makes a record for new data, and so
-    /// once per record that is queued before the first packet is sent.
+    /// The same where data is queued before it is sent. Linux decays the window whenever it makes a record for new
+    /// data, and so once per record that is queued before the first packet is sent.
     pub fn before_queueing(&mut self, now: Instant, records: u64, decay: bool) -> Option<Packets> {
         let before = self.window.cwnd;
         if decay {

@@ -1,9 +1,11 @@
-//! Segments that are withheld now and then, to find out whether the peer acknowledges what it has not received (Sherwood, Bhattacharjee
-//! and Braud, "Misbehaving TCP receivers can cause Internet-wide congestion collapse", CCS 2005).
+//! Segments that are withheld now and then, to find out whether the peer acknowledges what it has not received
+//! (Sherwood, Bhattacharjee and Braud, "Misbehaving TCP receivers can cause Internet-wide congestion collapse", CCS
+//! 2005).
 //!
-//! A withheld segment counts as sent, but stays in the host. An honest receiver misses it: the first selective acknowledgment beyond it,
-//! or the lack of any for the time of a loss probe, has it sent. The window does not react, because nothing was lost. A peer that
-//! acknowledges it before that lies about what it received, and so could have any rate sent to it, whatever the path carries.
+//! A withheld segment counts as sent, but stays in the host. An honest receiver misses it: the first selective
+//! acknowledgment beyond it, or the lack of any for the time of a loss probe, has it sent. The window does not react,
+//! because nothing was lost. A peer that acknowledges it before that lies about what it received, and so could have any
+//! rate sent to it, whatever the path carries.
 
 use super::super::scoreboard::Record;
 use super::{Acknowledgment, Sender};
@@ -30,8 +32,9 @@ pub(crate) struct Withholding {
 }
 
 impl Withholding {
-    /// Counts a packet with new data. Returns whether it is the turn of one that is withheld. From one to the next there are `interval`
-    /// packets on average, and fewer than twice as many; each number is as likely, so that the peer cannot predict it.
+    /// Counts a packet with new data. Returns whether it is the turn of one that is withheld. From one to the next
+    /// there are `interval` packets on average, and fewer than twice as many; each number is as likely, so that the
+    /// peer cannot predict it.
     pub fn count_down(&mut self, interval: NonZeroU32, draw: impl FnOnce() -> u64) -> bool {
         let most = 2 * u64::from(interval.get()) - 1;
         let left = self.countdown.unwrap_or_else(|| 1 + draw() % most).saturating_sub(1);
@@ -77,7 +80,8 @@ impl Withholding {
 }
 
 impl Sender {
-    /// Whether the next packet with new data may be withheld: one at a time, while no timeout and no size of packets is in doubt.
+    /// Whether the next packet with new data may be withheld: one at a time, while no timeout and no size of packets is
+    /// in doubt.
     pub fn may_withhold(&self) -> bool {
         let calm = self.timeouts == 0 && self.phase != crate::view::Phase::Loss && !self.size.asks();
         calm && !self.withholding.is_outstanding() && !self.withholding.delays(self.acked)
@@ -106,8 +110,8 @@ impl Sender {
         }
     }
 
-    /// Has the withheld segment sent. It counts as sent now, for the first time; a round trip or an order of arrival is not taken from it.
-    /// False if there is none, or if it counts as lost and so is sent again anyway.
+    /// Has the withheld segment sent. It counts as sent now, for the first time; a round trip or an order of arrival is
+    /// not taken from it. False if there is none, or if it counts as lost and so is sent again anyway.
     pub(in crate::subflow) fn release_withheld(&mut self, now: Instant) -> bool {
         let Some(withheld) = self.withholding.outstanding.filter(|withheld| !withheld.due) else { return false };
         let position = self.board.position_of(withheld.start);
@@ -128,7 +132,8 @@ impl Sender {
         self.board.front().is_some_and(|front| self.withholding.holds(front.start))
     }
 
-    /// The withheld segment that is to be sent now, whatever the window and the pace are: it counts in both since it was withheld.
+    /// The withheld segment that is to be sent now, whatever the window and the pace are: it counts in both since it
+    /// was withheld.
     pub fn next_withheld(&self) -> Option<(u64, Record)> {
         let withheld = self.withholding.outstanding.filter(|withheld| withheld.due)?;
         let position = self.board.position_of(withheld.start)?;

@@ -23,8 +23,8 @@ impl Bottleneck {
         Bottleneck { bed, free_at: 0, arrivals: VecDeque::new(), acked: 0 }
     }
 
-    /// Sends until a time, with at most so many packets in flight besides what the window allows: as a scheduler that holds
-    /// the subflow back.
+    /// Sends until a time, with at most so many packets in flight besides what the window allows: as a scheduler that
+    /// holds the subflow back.
     fn run(&mut self, until: u64, most: u32) {
         for now in self.bed.now..until {
             self.bed.wait_until(now);
@@ -135,8 +135,8 @@ fn a_tail_loss_that_its_probe_repaired_leaves_the_window_of_a_control_that_gover
     assert!(bed.cwnd() >= before, "{} packets, {before} before", bed.cwnd());
 }
 
-/// A burst of 15 packets after a pause, and an acknowledgment of each `spacing` ms after the one before; what arrived of the last one is
-/// `last` bytes. Returns delivery rate and arrival rate in multiples of the link's rate.
+/// A burst of 15 packets after a pause, and an acknowledgment of each `spacing` ms after the one before; what arrived
+/// of the last one is `last` bytes. Returns delivery rate and arrival rate in multiples of the link's rate.
 fn rates_of_a_burst(spacing: u64, last: u32) -> (f64, f64) {
     let mut bed = Bed::new(20);
     bed.send(14);

@@ -1,5 +1,5 @@
-//! Dialogues with one half of a subflow at a time, with times and windows worked out by hand; and the scoreboard against
-//! an obvious model.
+//! Dialogues with one half of a subflow at a time, with times and windows worked out by hand; and the scoreboard
+//! against an obvious model.
 
 mod delivery_rate;
 mod plain;

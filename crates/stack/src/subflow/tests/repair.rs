@@ -4,7 +4,8 @@ use super::{Bed, RTO, RTT, Say};
 use crate::view::Phase;
 use anabranch_events::SendKind;
 
-/// Four packets at 1000 whose answers are late; a probe at 1202 and a timeout at 1502, with the retransmission of packet 0.
+/// Four packets at 1000 whose answers are late; a probe at 1202 and a timeout at 1502, with the retransmission of
+/// packet 0.
 fn late_network() -> Bed {
     let mut bed = Bed::new(10);
     bed.send(4).fire_at(1202);
@@ -148,7 +149,8 @@ fn a_second_loss_of_what_a_timeout_retransmitted_is_a_congestion_of_its_own() {
     assert_eq!((bed.subflow.sender.phase(), bed.ssthresh(), bed.repairs()), (Phase::Recovery, Some(2), vec![1]));
 }
 
-/// A lost acknowledgment hid that packet 0 had arrived, so that it was retransmitted at 1100; packets 10 to 14 left at 1050.
+/// A lost acknowledgment hid that packet 0 had arrived, so that it was retransmitted at 1100; packets 10 to 14 left at
+/// 1050.
 fn needless_retransmission() -> Bed {
     let mut bed = Bed::new(15);
     bed.send(10).wait_until(1050).send(5);

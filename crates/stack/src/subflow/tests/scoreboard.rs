@@ -317,8 +317,8 @@ fn what_is_reported_at_once_is_no_sign_of_reordering() {
     assert!(delivery.reordered, "the next acknowledgment covers an earlier one");
 }
 
-/// A board with packets of [`PACKET`] bytes, the last with the FIN: 0 arrived ahead, 1 is lost, 2 was lost and sent again, 3 and 4 are in
-/// flight.
+/// A board with packets of [`PACKET`] bytes, the last with the FIN: 0 arrived ahead, 1 is lost, 2 was lost and sent
+/// again, 3 and 4 are in flight.
 fn marked() -> Scoreboard {
     let mut board = Scoreboard::default();
     for n in 0..5 {
@@ -332,7 +332,8 @@ fn marked() -> Scoreboard {
     board
 }
 
-/// Offset, payload, FIN, and whether it waits to be sent again, of each packet. Also checks that nothing is missing between them.
+/// Offset, payload, FIN, and whether it waits to be sent again, of each packet. Also checks that nothing is missing
+/// between them.
 fn packets(board: &Scoreboard) -> Vec<(u64, u32, bool, bool)> {
     let records: Vec<_> = board.records().collect();
     assert!(records.windows(2).all(|pair| pair[0].end() == pair[1].start));

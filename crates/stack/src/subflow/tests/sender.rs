@@ -113,8 +113,8 @@ fn lossy_flight(lost: u64) -> (Bed, Vec<(Vec<u64>, u32)>) {
 #[test]
 fn one_loss_among_ten_is_repaired_by_proportional_rate_reduction() {
     let (mut bed, sent) = lossy_flight(1);
-    // Before the loss is certain, one leaves for one that arrived (RFC 3042). The third shows the loss: the threshold is 5,
-    // and 8 are in flight. From then on one leaves for every two that are delivered, until 5 are in flight.
+    // Before the loss is certain, one leaves for one that arrived (RFC 3042). The third shows the loss: the threshold
+    // is 5, and 8 are in flight. From then on one leaves for every two that are delivered, until 5 are in flight.
     let expected = [
         (vec![], 1),
         (vec![], 1),

@@ -11,7 +11,8 @@ const LOSS_SHARE: f64 = 0.02;
 /// The part of the long-term bound that is left to others while cruising (`BBR.Headroom`).
 const HEADROOM: f64 = 0.15;
 
-/// Whether more packets were lost, since the acknowledged one was sent, than the path may lose at what was in flight then.
+/// Whether more packets were lost, since the acknowledged one was sent, than the path may lose at what was in flight
+/// then.
 pub(super) fn lost_too_many(sample: &RateSample) -> bool {
     f64::from(sample.lost) > f64::from(sample.sent_in_flight) * LOSS_SHARE
 }
@@ -91,7 +92,8 @@ impl Signals {
 pub(super) struct Bounds {
     /// The most packets in flight of which the path did not lose too many when it was probed (`inflight_longterm`).
     pub(super) inflight: Option<u32>,
-    /// The bandwidth and the packets in flight that are safe until the next probe (`bw_shortterm`, `inflight_shortterm`).
+    /// The bandwidth and the packets in flight that are safe until the next probe (`bw_shortterm`,
+    /// `inflight_shortterm`).
     pub(super) short_rate: Option<Rate>,
     pub(super) short_inflight: Option<u32>,
 }

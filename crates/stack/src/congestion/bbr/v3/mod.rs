@@ -1,5 +1,5 @@
-//! BBR version 3: sends at the bandwidth that it measured, and bounds the data in flight by what the path carried without losing more than
-//! 2 %.
+//! BBR version 3: sends at the bandwidth that it measured, and bounds the data in flight by what the path carried
+//! without losing more than 2 %.
 //!
 //! ```text
 //! bandwidth    b = the largest delivery rate of this cycle and of the one before, at most b_s       [packets/s]
@@ -16,17 +16,20 @@
 //!              in Up + 1, 2, 4, ... packets in each round trip in which it limits
 //! short term   b_s, h_s = the larger of 0.7 times themselves and what was delivered, after a round trip with losses without a probe
 //! ```
-//! draft-ietf-ccwg-bbr as of August 2026 (Cardwell, Swett, Beshay), with its constants. Not coupled: each subflow takes its share of its own bottleneck.
-//! The filter of aggregated acknowledgments, the end of Startup and the rates are those of version 1 (`../mod.rs`).
+//! draft-ietf-ccwg-bbr as of August 2026 (Cardwell, Swett, Beshay), with its constants. Not coupled: each subflow takes
+//! its share of its own bottleneck. The filter of aggregated acknowledgments, the end of Startup and the rates are
+//! those of version 1 (`../mod.rs`).
 //!
 //! Ours:
 //! - there is no ECN, as in the draft;
-//! - losses of a probe are counted where an acknowledgment shows them, since its newest packet was sent, and not for each lost packet. The
-//!   newest packet was sent a few packets after the lost one, and both know about the same losses;
+//! - losses of a probe are counted where an acknowledgment shows them, since its newest packet was sent, and not for
+//!   each lost packet. The newest packet was sent a few packets after the lost one, and both know about the same
+//!   losses;
 //! - the window counts as full where as many packets were in flight before an acknowledgment;
 //! - each acknowledgment that shows losses counts as one place of Startup's six;
 //! - in Startup, excess of acknowledgments counts for 10 round trips as later, not for one;
-//! - a sample counts as one of a sender without data also where the scheduler or the receive window holds the subflow back.
+//! - a sample counts as one of a sender without data also where the scheduler or the receive window holds the subflow
+//!   back.
 
 mod bounds;
 mod outputs;
@@ -142,7 +145,8 @@ impl RoundTrip {
 #[derive(Debug)]
 struct Bbr3 {
     phase: Phase,
-    /// The round trip's number, the count of delivered packets that ends it, and whether this acknowledgment begins one.
+    /// The round trip's number, the count of delivered packets that ends it, and whether this acknowledgment begins
+    /// one.
     round: u64,
     round_ends_at: u64,
     round_start: bool,

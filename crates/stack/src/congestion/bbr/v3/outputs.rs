@@ -14,7 +14,8 @@ const DOWN_GAIN: f64 = 0.9;
 const UP_GAIN: f64 = 1.25;
 const WINDOW_GAIN: f64 = 2.0;
 const UP_WINDOW_GAIN: f64 = 2.25;
-/// Packets of the least burst of segmentation offload, and bursts in flight: one at the sender, one on the way, one at the receiver.
+/// Packets of the least burst of segmentation offload, and bursts in flight: one at the sender, one on the way, one at
+/// the receiver.
 const LEAST_BURST: u32 = 2;
 const BURSTS: u32 = 3;
 

@@ -12,8 +12,8 @@ use rand_chacha::rand_core::Rng;
 /// The time between two probes for bandwidth is this much and up to [`PROBE_SPREAD`] more, by chance.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
 const PROBE_SPREAD: Duration = Duration::from_secs(1);
-/// So many round trips are the most between two probes: NewReno needs as many as its window has packets to grow by half again, and one that
-/// shares 25 Mb/s over 30 ms has 63.
+/// So many round trips are the most between two probes: NewReno needs as many as its window has packets to grow by half
+/// again, and one that shares 25 Mb/s over 30 ms has 63.
 const RENO_ROUNDS: u32 = 63;
 /// Round trips after which Drain ends in any case.
 const DRAIN_ROUNDS: u64 = 3;

@@ -67,7 +67,8 @@ fn a_loss_in_each_round_trip_costs_a_fifth_of_the_path_at_most() {
     network.run(3.0, |_| {});
     let before = network.delivered;
     network.run(23.0, |_| {});
-    // Each round trip with a loss takes the rate of the last one as its bound, and the pace stays 1 % below it, until the next probe.
+    // Each round trip with a loss takes the rate of the last one as its bound, and the pace stays 1 % below it, until
+    // the next probe.
     let share = (network.delivered - before) as f64 / (20.0 * 2000.0);
     assert!(share > 0.8, "{share} of the capacity with one packet in 101 lost");
 }
@@ -94,8 +95,8 @@ fn cruising() -> Bbr3 {
     bbr
 }
 
-/// The dialogue: the pipe holds 100 packets. A probe at 150 packets in flight loses 4, which is above 2 %; the bound is 150,
-/// and 128 while cruising. Then losses without a probe: 0.7 · 128, but no less than was delivered.
+/// The dialogue: the pipe holds 100 packets. A probe at 150 packets in flight loses 4, which is above 2 %; the bound is
+/// 150, and 128 while cruising. Then losses without a probe: 0.7 · 128, but no less than was delivered.
 #[test]
 fn a_dialogue_of_a_probe_that_loses_too_much_and_of_losses_without_one() {
     let all = [view(0, 150.0, 0.1)];
