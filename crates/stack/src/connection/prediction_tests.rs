@@ -71,7 +71,7 @@ impl Clients {
             1 => (Commit::IntoBuffer, Failover::Legacy),
             _ => (Commit::AtWindow, Failover::Legacy),
         };
-        transport.subflow_windows = transport.failover == Failover::Upstream && seed % 3 > 0;
+        transport.subflow_windows = transport.failover == Failover::Upstream && seed % 3 < 2;
         config
     }
 
