@@ -447,7 +447,8 @@ class Transport(TypedDict):
     """Handle receive windows as upstream Linux does. A sender keeps a window for each subflow, which an
     acknowledgment of the same subflow bytes never reduces. It adds this window to each data acknowledgment,
     and so can send beyond what the peer advertised. A receiver acknowledges such data on the subflow, and
-    drops what arrives ahead of a hole in the stream.
+    drops what arrives ahead of a hole in the stream. Needs `failover = "upstream"`, whose timer sends that
+    again.
     """
     opportunistic_retransmission: NotRequired[bool]
     """When the shared receive window is full, retransmit the first unacknowledged data on a faster subflow."""
