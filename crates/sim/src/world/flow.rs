@@ -209,25 +209,14 @@ impl Flow {
     }
 
     /// The next timeout of this end; [`Instant::FAR_FUTURE`] if there is none.
-    pub fn find_timeout(&mut self, side: Side) -> Instant {
-        self.next_timeout(side, Connection::find_timeout)
-    }
-
-    /// A time that is not after [`Flow::find_timeout`], see [`Connection::timeout_bound`].
     #[inline]
-    pub fn timeout_bound(&mut self, side: Side) -> Instant {
-        self.next_timeout(side, Connection::timeout_bound)
-    }
-
-    /// The next timeout of this end, that of its present connection as told.
-    #[inline]
-    fn next_timeout(&mut self, side: Side, of_connection: impl Fn(&mut Connection) -> Instant) -> Instant {
+    pub fn next_timeout(&self, side: Side) -> Instant {
         let earlier = self.retired.iter().filter_map(|old| old.poll_timeout(side)).min();
         let earlier = earlier.unwrap_or(Instant::FAR_FUTURE);
-        let present = match (side, &mut self.server) {
+        let present = match (side, &self.server) {
             (Side::Client, _) if !self.begun => self.start,
-            (Side::Client, _) => of_connection(&mut self.client.connection).min(self.player_timeout),
-            (Side::Server, Server::Accepted(end)) => of_connection(&mut end.connection),
+            (Side::Client, _) => self.client.connection.next_timeout().min(self.player_timeout),
+            (Side::Server, Server::Accepted(end)) => end.connection.next_timeout(),
             (Side::Server, _) => Instant::FAR_FUTURE,
         };
         present.min(earlier)

@@ -247,7 +247,7 @@ impl<'a> World<'a> {
     /// A timer of an endpoint may be due: the agenda has a lower bound. If none is, only the agenda is set again.
     fn handle_endpoint_timeout(&mut self, now: Instant, component: usize) {
         let (flow, side) = self.endpoint(component);
-        let due = self.flows[flow].find_timeout(side);
+        let due = self.flows[flow].next_timeout(side);
         if due > now {
             return self.agenda.set(component, due);
         }
@@ -308,12 +308,10 @@ impl<'a> World<'a> {
             self.flows[flow].drain_events(side, &mut self.log);
         }
         let end = &mut self.flows[flow];
-        let planned = self.agenda.time(component);
-        if planned <= now {
-            self.agenda.set(component, end.find_timeout(side));
-        } else {
-            // A timer that moved to a later time is found to have when the planned time comes.
-            self.agenda.set(component, planned.min(end.timeout_bound(side)));
+        let (planned, next) = (self.agenda.time(component), end.next_timeout(side));
+        // Nearly every packet moves a timer to a later time. That is found when the planned time comes.
+        if next < planned || planned <= now {
+            self.agenda.set(component, next);
         }
     }
 
@@ -456,7 +454,7 @@ impl<'a> World<'a> {
                 return planned != Instant::FAR_FUTURE;
             }
             let (flow, side) = self.endpoint(component);
-            let due = self.flows[flow].find_timeout(side);
+            let due = self.flows[flow].next_timeout(side);
             self.agenda.set(component, due);
             if due != Instant::FAR_FUTURE {
                 return true;

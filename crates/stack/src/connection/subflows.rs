@@ -109,10 +109,6 @@ pub(super) struct Subflows {
     owing: SubflowSet,
     /// Subflows that may have changed since the end of the last burst, or that wait for the end of the next one.
     unsettled: SubflowSet,
-    /// Subflows whose timers may have changed since `earliest` was lowered to them.
-    untimed: SubflowSet,
-    /// No timer of another subflow is due before this.
-    earliest: Instant,
     options: DataOptions,
 }
 
@@ -129,8 +125,6 @@ impl Subflows {
             activity: Activity::default(),
             owing: SubflowSet::EMPTY,
             unsettled: SubflowSet::EMPTY,
-            untimed: SubflowSet::EMPTY,
-            earliest: Instant::FAR_FUTURE,
             options,
         }
     }
@@ -191,7 +185,6 @@ impl Subflows {
     #[inline]
     pub fn receiver(&mut self, at: usize) -> &mut Receiver {
         self.owing.insert(at);
-        self.untimed.insert(at);
         &mut self.subflows[at].receiver
     }
 
@@ -218,7 +211,6 @@ impl Subflows {
             subflow.count_data(view);
             self.availability.note_room(at, view, self.commit);
             self.unsettled.insert(at);
-            self.untimed.insert(at);
         }
         sent
     }
@@ -288,23 +280,6 @@ impl Subflows {
     /// When the next timer of a subflow is due; [`Instant::FAR_FUTURE`] if none runs.
     pub fn deadline(&self) -> Instant {
         self.subflows.iter().map(Subflow::deadline).min().unwrap_or(Instant::FAR_FUTURE)
-    }
-
-    /// A time that is not after [`Subflows::deadline`]: it follows timers that move to earlier times, for which only
-    /// subflows that may have changed need to be looked at, and no others.
-    #[inline]
-    pub fn lower_earliest(&mut self) -> Instant {
-        for at in std::mem::take(&mut self.untimed).iter() {
-            self.earliest = self.earliest.min(self.subflows[at].deadline());
-        }
-        debug_assert!(self.earliest <= self.deadline(), "a timer of a subflow that was not marked has changed");
-        self.earliest
-    }
-
-    /// The same as [`Subflows::deadline`], and [`Subflows::lower_earliest`] begins there again.
-    pub fn find_earliest(&mut self) -> Instant {
-        (self.untimed, self.earliest) = (SubflowSet::EMPTY, self.deadline());
-        self.earliest
     }
 
     /// Adds a subflow; returns its position.
@@ -415,7 +390,6 @@ impl Subflows {
         self.unexamined.insert(at);
         self.owing.insert(at);
         self.unsettled.insert(at);
-        self.untimed.insert(at);
     }
 
     fn mark_all(&mut self, count: usize) {
@@ -423,7 +397,6 @@ impl Subflows {
         self.unexamined = SubflowSet::below(count);
         self.owing = SubflowSet::below(count);
         self.unsettled = SubflowSet::below(count);
-        self.untimed = SubflowSet::below(count);
     }
 
     /// Writes the views that are out of date.

@@ -105,23 +105,14 @@ impl Connection {
     /// When to call [`Connection::handle_timeout`], and [`Connection::poll_transmit`] after it; `None` if no timer
     /// runs.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let next = self.subflows.deadline().min(self.own_deadline());
+        let next = self.next_timeout();
         (next != Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// A time that is not after that of [`Connection::poll_timeout`], and is found with less work;
-    /// [`Instant::FAR_FUTURE`] only if no timer runs. Nearly every packet moves a timer to a later time, which this
-    /// ignores. A host that waits for this time calls [`Connection::find_timeout`] when it has come, and waits again if
-    /// nothing is due.
+    /// The time of [`Connection::poll_timeout`]; [`Instant::FAR_FUTURE`] for none.
     #[inline]
-    pub fn timeout_bound(&mut self) -> Instant {
-        self.subflows.lower_earliest().min(self.own_deadline())
-    }
-
-    /// The time of [`Connection::poll_timeout`], [`Instant::FAR_FUTURE`] for none. [`Connection::timeout_bound`] begins
-    /// there again.
-    pub fn find_timeout(&mut self) -> Instant {
-        self.subflows.find_earliest().min(self.own_deadline())
+    pub fn next_timeout(&self) -> Instant {
+        self.subflows.deadline().min(self.own_deadline())
     }
 
     /// When the next timer of the connection itself is due; [`Instant::FAR_FUTURE`] if none runs.
