@@ -83,9 +83,7 @@ impl Clients {
         self.predicted += PREDICTION.take().unwrap_or_default();
         let checking = call(&mut self.checking);
         assert_eq!(predicting, checking, "at {}", self.now);
-        let shown = |client: &mut Connection| {
-            (client.log().drain().collect::<Vec<_>>(), client.poll_timeout())
-        };
+        let shown = |client: &mut Connection| (client.log().drain().collect::<Vec<_>>(), client.poll_timeout());
         assert_eq!(shown(&mut self.predicting), shown(&mut self.checking), "at {}", self.now);
         predicting
     }
