@@ -21,7 +21,14 @@ def alternatives(word: str, known: Iterable[str]) -> str:
     return (f"; expected one of {', '.join(names)}" if listed else "") + meant
 
 
-def nearest(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """What to say after a wrong word whose alternatives are not listed: what was probably meant, if any is near."""
+def nearest(word: str, known: Iterable[str], otherwise: str = "", *, prefix: str = "") -> str:
+    """What to say after a wrong word whose alternatives are not listed: what was probably meant, if any is near.
+
+    Args:
+        word: The wrong word.
+        known: What there is.
+        otherwise: What to say if none is near.
+        prefix: What stands in front of the word where it is written.
+    """
     found = _core.nearest(word, list(known))
-    return f"; did you mean `{found}`?" if found else otherwise
+    return f"; did you mean `{prefix}{found}`?" if found else otherwise

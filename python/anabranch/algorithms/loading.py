@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from anabranch import _core, arguments
 from anabranch.algorithms.bases import BASES, AbrRule, Algorithm, CongestionControl, PathPolicy, Scheduler
-from anabranch.errors import InputError, alternatives, nearest
+from anabranch.errors import InputError, nearest
 
 _WORDS = {
     "scheduler": "scheduler",
@@ -138,7 +138,7 @@ def locate(name: str, folders: Sequence[Path] = ()) -> object:
     cls = getattr(module, class_name, None)
     if cls is None:
         public = [known for known in vars(module) if not known.startswith("_")]
-        hint = nearest(class_name, public)
+        hint = nearest(class_name, public, prefix=f"{module_name}:")
         raise RefusalError("name", f"`{name}`: {_file_of(module)} has no class `{class_name}`{hint}")
     return cls
 
@@ -174,7 +174,8 @@ def check_options(name: str, cls: type[Algorithm], options: Mapping[str, Any]) -
     ]
     for option in options:
         if option not in takes:
-            hint = alternatives(option, takes) or "; its constructor takes none"
+            known = f"known are {', '.join(takes)}" if takes else "its constructor takes none"
+            hint = nearest(option, takes, f"; {known}")
             raise RefusalError(option, f"`{name}` has no such option{hint}")
     absent = [p.name for p in parameters.values() if p.default is p.empty and p.name in takes and p.name not in options]
     if absent:
