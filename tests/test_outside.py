@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from anabranch import InputError
+from anabranch import InputError, _core
 from anabranch.experiments import kept_runs, outside, paper
 from anabranch.experiments.executor import Threads
 from anabranch.experiments.paper import Kept
@@ -28,6 +28,7 @@ from anabranch.experiments.study import Study
 from anabranch.live import servers
 from anabranch.report import paper_text
 from anabranch.results.frames import frame
+from anabranch.runs import reading
 from anabranch.system import provenance
 from anabranch.system.programs import ToolError
 from conftest import module_of_paper
@@ -204,10 +205,15 @@ def test_a_program_tries_again_what_was_invalid(
 def test_a_row_says_how_much_more_simulated_transfers_bring_than_those_of_each_server() -> None:
     criteria = module_of_paper("kernel-servers", "criteria")
     network = next(iter(criteria.NETWORKS))
-    simulated = [{"network": network, "seed": seed, "session": 0, "bytes": 50_000_000} for seed in (1, 2)]
-    runs = [{"network": network, "server": server, "values": [5.0]} for server in criteria.SERVERS]
+    overrides = [*criteria.NETWORKS[network], *criteria.emulation({}).items()]
+    scenario = reading.load(criteria.PLAN.scenarios[0], overrides)
+    (session,) = json.loads(_core.measure(scenario, seed=1, stop=_core.Stop()))["metrics"]["sessions"]
+    (goodput,) = criteria.values(network, session)
+    assert 5 < goodput < 12
+    simulated = [{"network": network, "seed": 1, "session": 0, "bytes": session["bytes"]}]
+    runs = [{"network": network, "server": server, "values": [goodput / 2]} for server in criteria.SERVERS]
     (row,) = criteria.rows_of(Study({"simulated": simulated, "runs": runs}), network)
-    assert row[2:] == ["10.000", *["5.000 (+100.0 %)"] * len(criteria.SERVERS)]
+    assert row[2:] == [f"{goodput:.3f}", *[f"{goodput / 2:.3f} (+100.0 %)"] * len(criteria.SERVERS)]
 
 
 def test_a_server_that_is_missing_or_does_not_listen_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
