@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import get_args
 
 from matplotlib.figure import Figure
 
@@ -68,5 +69,6 @@ def _panels(session: SessionSeries, styles: Mapping[str, style.PathStyle]) -> li
         in_use = Panel(
             "Paths in use", 0.35 * len(session.paths), partial(panels.paths_in_use, session=session, styles=styles)
         )
-        found.insert(sum(row.kind in ("bitrate", "buffer", "throughput") for row in rows), in_use)
+        kinds = get_args(Kind)
+        found.insert(sum(kinds.index(row.kind) < kinds.index("window") for row in rows), in_use)
     return found
