@@ -28,14 +28,19 @@ def test_an_unknown_part_is_named_with_those_that_exist(anabranch: Run) -> None:
     assert "part `z`: expected one of a, b, c, d, e, f" in done.stderr
 
 
-def test_a_document_without_markers_is_refused_before_anything_runs(anabranch: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("part", "there", "missing"), [("a", "# Nothing to fill in\n", "kernel"), ("h", "<!-- begin kernel -->", "drawn")]
+)
+def test_a_document_without_markers_is_refused_before_anything_runs(
+    anabranch: Run, tmp_path: Path, part: str, there: str, missing: str
+) -> None:
     document = tmp_path / "page.md"
-    document.write_text("# Nothing to fill in\n", encoding="utf-8")
-    done = anabranch("validate", "--write", document)
+    document.write_text(there, encoding="utf-8")
+    done = anabranch("validate", "--only", part, "--write", document)
     assert done.returncode == 2
-    assert "<!-- begin kernel -->" in done.stderr
+    assert f"<!-- begin {missing} -->" in done.stderr
     assert str(document) in done.stderr
-    assert document.read_text(encoding="utf-8") == "# Nothing to fill in\n"
+    assert document.read_text(encoding="utf-8") == there
 
 
 def test_a_document_that_does_not_exist_is_named(anabranch: Run, tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ EXAMPLES = (
     "TUN and a kernel with MPTCP."
 )
 
-# The name of the markers in a document.
-_MARK = "kernel"
+# The names of the markers in a document, and the parts between them: drawn test cases are compared by themselves.
+_MARKS = {"kernel": "abcdefg", "drawn": "h"}
 _COLUMNS = ("quantity", "simulated", "kernel", "ratio, 90 % interval", "verdict")
 _NUMBERS = (1, 2)
 # What `--keep` writes.
@@ -58,8 +58,8 @@ _Only = Annotated[
     typer.Option(
         "--only",
         metavar="PART",
-        help="One of the parts a to f, or g (coupled controls by BPF). Repeatable; a to f where absent, and with "
-        "--again those of the file.",
+        help="One of the parts a to f, g (coupled controls by BPF), or h (drawn test cases). Repeatable; a to f where "
+        "absent, and with --again those of the file.",
     ),
 ]
 _TestCase = Annotated[
@@ -105,7 +105,11 @@ _Keep = Annotated[
 ]
 _Document = Annotated[
     Path | None,
-    typer.Option("--write", metavar="FILE", help="Put the tables into this document, between its markers."),
+    typer.Option(
+        "--write",
+        metavar="FILE",
+        help="Put the tables into this document, between its markers: those of part h have their own.",
+    ),
 ]
 
 
@@ -129,9 +133,6 @@ def validate(
     # The compiled part can make live runs on Linux only, and the other commands must work elsewhere.
     if sys.platform != "linux":
         fail("the comparison is with Linux's kernel; this is another system", Exit.RUN_FAILED)
-    if document is not None:
-        # One without markers is refused before anything runs.
-        _page(document, "")
     if keep is not None and keep.suffix != _TABLE:
         raise InputError(f"--keep {keep}: expected a file that ends in {_TABLE}")
     if live_runs is not None and again is not None:
@@ -144,6 +145,9 @@ def validate(
         wanted = cases.chosen([part.letter for part in earlier.parts], quick=quick, text=text)
     if live_runs is not None:
         wanted = [replace(case, live_runs=live_runs) for case in wanted]
+    if document is not None:
+        # One without markers is refused before anything runs.
+        _page(document, dict.fromkeys(_marks(wanted), ""))
     folder = store or Path("runs") / "validate" / provenance.library_sha256()[:BUILD_DIGITS]
     outputs.check_folder(folder)
     try:
@@ -154,7 +158,8 @@ def validate(
         fail(f"interrupted; finished runs are kept in {folder}, and the same command continues", Exit.INTERRUPTED)
     if document is not None:
         with outputs.writing(document):
-            document.write_text(_page(document, found.markdown()), encoding="utf-8")
+            texts = {mark: found.of(parts).markdown() for mark, parts in _marks(wanted).items()}
+            document.write_text(_page(document, texts), encoding="utf-8")
     said = found.json()
     if keep is not None:
         by_case = kept.write(keep, recorded.LiveRuns.of_report(found)).by_case
@@ -266,9 +271,18 @@ def _aligned(widths: list[int], gap: int, rows: list[tuple[str | Text, ...]], st
     return Padding(grid, (0, 0, 0, _INDENT))
 
 
-def _page(document: Path, tables: str) -> str:
-    """The document with the tables between its markers."""
+def _marks(wanted: list[cases.TestCase]) -> dict[str, str]:
+    """The names of the markers between which these test cases stand, with their parts."""
+    letters = {case.part.letter for case in wanted}
+    return {mark: parts for mark, parts in _MARKS.items() if letters & set(parts)}
+
+
+def _page(document: Path, texts: dict[str, str]) -> str:
+    """The document with these texts between the markers of their names."""
+    page = _read(document)
     try:
-        return markdown.replaced(_read(document), _MARK, tables)
+        for mark, text in texts.items():
+            page = markdown.replaced(page, mark, text)
     except InputError as error:
         raise InputError(f"{document}: {error}") from error
+    return page

@@ -137,6 +137,10 @@ class Report:
         by_part = {part: [each for each in self.found if each.case.part is part] for part in Part}
         return [PartReport.of(part, found) for part, found in by_part.items() if found]
 
+    def of(self, letters: str) -> Report:
+        """The report of the parts with these letters."""
+        return Report(self.kernel, [each for each in self.found if each.case.part.letter in letters])
+
     def json(self) -> dict[str, Any]:
         """The report as a JSON object."""
         parts = self.parts
