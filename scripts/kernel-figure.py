@@ -10,8 +10,6 @@ in per cent, with its 90 % interval.
 from __future__ import annotations
 
 import argparse
-import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib as mpl
@@ -20,57 +18,18 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+from goodput import PARTS, Comparison, read
 
 from anabranch.figures import style
 
 ROOT = Path(__file__).parents[1]
-TABLES = ROOT / "docs" / "validation" / "kernel.md"
 FIGURE = ROOT / "docs" / "images" / "kernel-agreement.png"
 
-# Part, label of the legend, marker.
-PARTS = (
-    ("a", "one path, TCP, kernel's server", "o"),
-    ("b", "two paths, kernel's server", "s"),
-    ("c", "our server, kernel's client", "^"),
-    ("e", "two paths, one cut and restored", "D"),
-)
+# Of each part.
+MARKERS = ("o", "s", "^", "D")
 TICKS_MBPS = (0.5, 1, 2, 5, 10, 20)
 # A third of the tolerance of part (a), and half of that of the other parts.
 BAND_PERCENT = 5.0
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The goodput of one test case; rates in Mb/s, the difference and its interval in per cent."""
-
-    part: str
-    simulated: float
-    kernel: float
-    difference: float
-    low: float
-    high: float
-
-
-def read(page: str) -> list[Comparison]:
-    """The comparisons of goodput in the tables of the page.
-
-    Raises:
-        ValueError: A row is not of the expected form.
-    """
-    found = []
-    part, drawn = "", {letter for letter, _, _ in PARTS}
-    for line in page.splitlines():
-        if heading := re.match(r"### \((\w)\) ", line):
-            part = heading[1]
-        columns = [text.strip() for text in line.strip("|").split("|")]
-        if len(columns) != 7 or columns[1] != "goodput, Mb/s" or part not in drawn:
-            continue
-        ratio = re.fullmatch(r"([+-][\d.]+) %, ([+-][\d.]+) to ([+-][\d.]+)", columns[4])
-        if ratio is None:
-            raise ValueError(f"unexpected ratio: {line}")
-        difference, low, high = map(float, ratio.groups())
-        found.append(Comparison(part, float(columns[2]), float(columns[3]), difference, low, high))
-    return found
 
 
 def draw(comparisons: list[Comparison], out: Path) -> None:
@@ -80,7 +39,7 @@ def draw(comparisons: list[Comparison], out: Path) -> None:
         goodput.plot((0.4, 25), (0.4, 25), color=style.MUTED, linewidth=0.8, zorder=1)
         difference.axhspan(-BAND_PERCENT, BAND_PERCENT, color=style.GRID, alpha=0.6, linewidth=0)
         difference.axhline(0, color=style.MUTED, linewidth=0.8)
-        for (part, label, marker), of_path in zip(PARTS, style.PATHS, strict=False):
+        for (part, label), marker, of_path in zip(PARTS.items(), MARKERS, style.PATHS, strict=False):
             of_part = [comparison for comparison in comparisons if comparison.part == part]
             kernel = [comparison.kernel for comparison in of_part]
             look = {"color": of_path.colour, "marker": marker, "markersize": 4.5, "alpha": 0.85, "markeredgewidth": 0}
@@ -119,11 +78,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=FIGURE)
     arguments = parser.parse_args()
-    comparisons = read(TABLES.read_text("utf-8"))
-    draw(comparisons, arguments.out)
-    differences = [abs(comparison.simulated / comparison.kernel - 1) * 100 for comparison in comparisons]
-    within = sum(difference <= 2 for difference in differences)
-    print(f"{arguments.out}: {len(differences)} comparisons, {within} within 2 %, the largest {max(differences):.1f} %")
+    draw(read(), arguments.out)
+    print(arguments.out)
 
 
 if __name__ == "__main__":

@@ -262,16 +262,3 @@ def test_the_figures_are_drawn_by_their_script(tmp_path: Path, monkeypatch: pyte
     assert drawn == tmp_path / "algorithms" / "ecf.png"
     # Of the same run on the same machine: the same picture.
     assert drawn.read_bytes() == (DOCS / "images" / "algorithms" / "ecf.png").read_bytes()
-
-
-def test_the_numbers_among_the_questions_are_those_of_the_validation() -> None:
-    validation = (DOCS / "validation.md").read_text("utf-8")
-    questions = " ".join((DOCS / "faq.md").read_text("utf-8").split())
-    laws = re.search(r"(\d+) checks \| \d+ checks are within their tolerance; (\d+) deviate", validation)
-    page = (DOCS / "validation" / "kernel.md").read_text("utf-8")
-    kernel = re.search(r"Of (\d+) comparisons (\d+) pass", page)
-    assert laws
-    assert kernel
-    assert f"{laws[1]} checks against theory, of which {laws[2]} deviate with a stated cause" in questions
-    compared = "comparisons with the Linux kernel on the same emulated links"
-    assert f"{kernel[1]} {compared}, of which {kernel[2]} pass" in questions
