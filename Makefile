@@ -229,9 +229,8 @@ validation: build ## Measures the laws and the papers' claims, and writes the ta
 	$(BIN)/anabranch reproduce all --until decided --budget "40 min" --sensitivity --pages docs/validation > /dev/null
 
 tables: build validation images ## Makes all tables, samples and figures of the documentation again, but for those of live runs and of speed.
-	for paper in bitrate-rules kernel-controls kernel-servers maps viewers viewers-wire; do $(BIN)/anabranch reproduce $$paper --pages docs/validation; done
-	$(BIN)/python scripts/page-samples.py
-	$(BIN)/python scripts/page-numbers.py
+	for paper in bitrate-rules explain kernel-controls kernel-servers maps viewers viewers-wire; do $(BIN)/anabranch reproduce $$paper --pages docs/validation; done
+	for script in samples numbers; do $(BIN)/python scripts/page-$$script.py; done
 
 fuzz: ## Fuzzes the wire format, the endpoint, traces and MPDs, FUZZ_SECONDS=60 each; on a stable compiler, replays and changes the corpus.
 	@CARGO="$(CARGO)" scripts/fuzz.sh

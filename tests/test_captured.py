@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import anabranch
-import planted_faults
 from anabranch.errors import InputError
 from anabranch.results import capturefile, connections, evidence
 from anabranch.runs.captured import explain_capture
@@ -120,15 +119,6 @@ def test_without_a_fault_the_paths_carry_new_data_and_every_share_is_counted(tmp
     # 12 Mb/s less headers.
     assert found.possible_bits / found.due_s == pytest.approx(11.6e6, rel=0.04)
     assert (found.session, found.sessions, found.lacks) == (0, 1, ())
-
-
-@pytest.mark.slow
-def test_captures_name_six_of_seven_planted_faults_and_their_paths() -> None:
-    found = [
-        planted_faults.captured(fault) for kind in planted_faults.KINDS if (fault := planted_faults.plant(kind, 0, 3))
-    ]
-    assert sum(one.cause_is_right for one in found) >= 0.85 * len(found)
-    assert sum(one.path_is_right for one in found) >= 0.95 * len(found)
 
 
 def test_what_a_connection_left_that_was_given_up_is_not_on_its_way_for_ever(tmp_path: Path) -> None:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from conftest import require_live
-from kernel_faults import PROGRAMS, campaign
+from anabranch.experiments import kept_runs, outside, paper
+from conftest import module_of_paper, require_live
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
-SEED = 651931
-"""It was chosen after the last change of a rule of the account."""
+AT_ONCE = 4
 
 
 def test_captures_of_the_kernel_name_nine_of_ten_faults_and_their_paths(tmp_path: Path) -> None:
-    require_live(*PROGRAMS)
-    found = list(campaign(tmp_path, SEED))
+    require_live(*module_of_paper("explain", "kernel").PROGRAMS)
+    (kernel,) = (kept for kept in paper.load("explain").kept if kept.name == "kernel")
+    runs = replace(kernel, file=tmp_path / "runs.parquet")
+    outside.make(runs, AT_ONCE)
+    found = [row for row in kept_runs.read(runs.file) if row["planted"]]
     assert len(found) >= 10
-    wrong = [(one.kind.name, one.found.first_cause) for one in found if not one.cause_is_right]
+    wrong = [(row["name"], row["capture"]) for row in found if not row["capture_is_right"]]
     assert len(wrong) <= 0.1 * len(found), wrong
-    assert [one.kind.name for one in found if not one.path_is_right] == []
+    assert [row["name"] for row in found if not row["capture_path_is_right"]] == []

@@ -163,7 +163,7 @@ def test_mistakes_have_their_place(mine: Path, old: str, new: str, message: str)
         paper.load(mine)
 
 
-@pytest.mark.parametrize("name", ["kernel-controls", "kernel-servers"])
+@pytest.mark.parametrize("name", ["explain", "kernel-controls", "kernel-servers"])
 def test_the_page_is_what_the_paper_makes_of_the_kept_runs(tmp_path: Path, name: str) -> None:
     read = paper.load(name)
     with Store(tmp_path, provenance.build()) as store:

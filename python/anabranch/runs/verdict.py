@@ -23,7 +23,7 @@ _OF_RUNS = {
 drop packets. Such a cause matters from the first number on in one long download, which has the round trip of its
 request once, and from so many times the share of requests more where these are many.
 
-In 450 runs without a fault (tests/planted_faults.py) last bytes had up to 0.071 more than what requests explain, and
+In 450 runs without a fault (papers/explain) last bytes had up to 0.071 more than what requests explain, and
 every other cause less than 0.06. Windows decay in pauses, however short the round trips of requests are.
 """
 

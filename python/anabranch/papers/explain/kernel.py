@@ -1,15 +1,15 @@
-"""Runs in real time of the kernel's Multipath TCP on both ends, over emulated links with known faults.
+"""Makes a run in real time with a fault, the kernel on both ends, and explains its capture; `reproduce` starts it.
 
-    python tests/kernel_faults.py --seed 1 --keep captures
+python kernel.py '{"kind": 0, "seed": 1}'
 
-nginx serves and curl downloads. Each run has a capture at the server, as `dumpcap` writes it, and `anabranch explain
---pcap` explains it. The network and the faults are drawn from the seed. A fault counts where its run takes longer than
-one without it by `LEAST_COST`. The table of what was named is printed. As root, about five minutes.
+nginx serves and curl downloads over emulated links. The capture is made at the server, as `dumpcap` writes it. The
+network and the fault are drawn from the seed. A fault counts where its run takes longer than one without it by
+`LEAST_COST`. As root.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
 import random
 import signal
 import subprocess
@@ -18,13 +18,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 from anabranch import _core
+from anabranch.experiments import outside
 from anabranch.live import servers
 from anabranch.runs.captured import CaptureExplanation, explain_capture
+from anabranch.system.programs import ToolError
 
 PROGRAMS = ("curl", "dumpcap", "mptcpize", "nginx")
 """What the runs need besides the testbed."""
@@ -69,9 +70,9 @@ class Network:
     rtts_ms: Mapping[str, float]
 
     @classmethod
-    def drawn(cls, seed: int) -> Network:
-        """The network of a seed."""
-        numbers = random.Random(f"kernel faults {seed}")
+    def drawn(cls, seed: int, kind: int) -> Network:
+        """The network of a seed and a kind of fault."""
+        numbers = random.Random(f"kernel faults {seed} {kind}")
         rates = {"wifi": numbers.uniform(6.0, 12.0), "lte": numbers.uniform(3.0, 5.0)}
         return cls(numbers, rates, {"wifi": numbers.uniform(20.0, 40.0), "lte": numbers.uniform(45.0, 80.0)})
 
@@ -229,7 +230,9 @@ def captured(network: Network, keys: Keys, chunks: int, folder: Path) -> Path:
         _download(testbed.namespace, f"http://{servers.ADDRESS}:{port}/file", chunks)
         # The last acknowledgments.
         time.sleep(0.2)
-        testbed.finish("finished", viewed=None, notes=())
+        measured = json.loads(testbed.finish("finished", viewed=None, notes=()).metrics_json)["live"]
+    if measured["void"]:
+        raise outside.LateError("the links were late")
     return file
 
 
@@ -252,7 +255,7 @@ def _capture(namespace: str, file: Path, port: int) -> Iterator[None]:
         # It writes the file's header once it captures.
         while not file.exists() or not file.stat().st_size:
             if process.poll() is not None or time.monotonic() > until:
-                raise AssertionError("dumpcap does not capture")
+                raise ToolError("dumpcap does not capture")
             time.sleep(_LOOK_EVERY_S)
         yield
     finally:
@@ -278,42 +281,36 @@ class Named:
         return self.kind.path in (None, self.found.first_path)
 
 
-def campaign(folder: Path, seed: int) -> Iterator[Named]:
-    """Every kind of fault that costs enough, and the explanation of the capture of a run with it."""
-    network, runs = Network.drawn(seed), count()
+def faulty(labels: Mapping[str, Any]) -> dict[str, Any]:
+    """The run that these labels name: with the first drawn fault of a kind that costs enough."""
+    kind, network = KINDS[labels["kind"]], Network.drawn(labels["seed"], labels["kind"])
     without: dict[str, float] = {}
-
-    def run(keys: Keys, chunks: int) -> CaptureExplanation:
-        return explain_capture(captured(network, keys, chunks, folder / f"{next(runs):02}"))
-
-    for kind in KINDS:
-        for _ in range(MOST_DRAWS):
+    with tempfile.TemporaryDirectory() as name:
+        for attempt in range(MOST_DRAWS):
             keys = kind.plant(network)
             unharmed = kind.unharmed(keys)
-            key = f"{unharmed} {kind.chunks}"
-            if key not in without:
-                without[key] = run(unharmed, kind.chunks).due_s
-            found = run(keys, kind.chunks)
-            if found.due_s - without[key] >= LEAST_COST * found.due_s:
-                yield Named(kind, found)
-                break
+            if str(unharmed) not in without:
+                healthy = captured(network, unharmed, kind.chunks, Path(name) / f"{attempt}-without")
+                without[str(unharmed)] = explain_capture(healthy).due_s
+            found = explain_capture(captured(network, keys, kind.chunks, Path(name) / f"{attempt}"))
+            if found.due_s - without[str(unharmed)] >= LEAST_COST * found.due_s:
+                return row(Named(kind, found))
+    return {"name": kind.name, "planted": False}
 
 
-def main() -> None:
-    """Prints what was named."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="Where captures are kept.")
-    given = parser.parse_args()
-    named = []
-    with tempfile.TemporaryDirectory() as name:
-        for one in campaign(given.keep or Path(name), given.seed):
-            named.append(one)
-            causes = ", ".join(f"{cause} {100 * share:.1f} %" for cause, share in list(one.found.causes.items())[:3])
-            print(f"{one.kind.name:36} {one.cause_is_right!s:6} {one.path_is_right!s:6} {causes}", flush=True)
-    right, paths = sum(one.cause_is_right for one in named), sum(one.path_is_right for one in named)
-    print(f"of {len(named)}: cause {right}, path {paths}")
+def row(one: Named) -> dict[str, Any]:
+    """What was named, for the table."""
+    return {
+        "name": one.kind.name,
+        "planted": True,
+        "path": one.kind.path,
+        "causes": [f"{cause} {100 * share:.1f} %" for cause, share in list(one.found.causes.items())[:3]],
+        "capture": one.found.first_cause or "none",
+        "capture_is_right": one.cause_is_right,
+        "capture_path": one.found.first_path,
+        "capture_path_is_right": one.path_is_right,
+    }
 
 
 if __name__ == "__main__":
-    main()
+    outside.answer(faulty)

@@ -1,27 +1,23 @@
-"""Runs with planted faults, drawn from a seed, and how often `anabranch explain` names what was planted.
+"""Makes a run with faults that are drawn from a seed, and explains it and its capture; `reproduce` starts it.
 
-    python tests/planted_faults.py --seed 1
-    python tests/planted_faults.py --seed 1 --captures
+python faults.py '{"faults": "one", "kind": 0, "number": 0, "seed": 1}'
 
 A fault is planted only where it costs: the same run without it has to be better by `LEAST_COST`. The first cause of an
 explanation is compared with those that the kind of fault may be named by, and its path with the one that has the fault.
-The table of what was named is printed, and how many runs without a fault have a first cause. With ``--captures``,
-explanations are of captures at the servers.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from anabranch import _core
+from anabranch.experiments import outside
 from anabranch.results import connections
 from anabranch.runs import reading, trials
 from anabranch.runs.captured import CaptureExplanation, explain_capture
@@ -36,9 +32,6 @@ LEAST_STALL_S = 1.0
 
 MOST_DRAWS = 80
 """So often another network is drawn where a fault costs too little."""
-
-HEALTHY = 50
-"""So many runs without a fault are explained."""
 
 
 @dataclass(frozen=True)
@@ -523,10 +516,11 @@ class Captured:
 
 def captured(fault: Fault) -> Captured:
     """Explains the server's capture of a run with a fault."""
-    return Captured(fault, _of_capture(fault.base, fault.seed, fault.keys))
+    return Captured(fault, of_capture(fault.base, fault.seed, fault.keys))
 
 
-def _of_capture(base: Mapping[str, Any], seed: int, keys: Mapping[str, Any]) -> CaptureExplanation:
+def of_capture(base: Mapping[str, Any], seed: int, keys: Mapping[str, Any]) -> CaptureExplanation:
+    """Explains the server's capture of a run."""
     with tempfile.TemporaryDirectory() as folder:
         simulate(base, seed=seed, set=keys, captures=folder)
         file = Path(folder) / "server.pcapng"
@@ -535,105 +529,60 @@ def _of_capture(base: Mapping[str, Any], seed: int, keys: Mapping[str, Any]) -> 
         return explain_capture(file, session=of_viewer.index(True))
 
 
-def _captures(seed: int, runs: int, verbose: bool) -> None:
-    every: list[Captured] = []
-    print(f"{'planted':46} {'cause':>5} {'path':>5}  named first instead")
-    for kind in KINDS:
-        faults = [fault for number in range(runs) if (fault := plant(kind, number, seed)) is not None]
-        ones = [captured(fault) for fault in faults]
-        wrong = [one.found.first_cause or "none" for one in ones if not one.cause_is_right]
-        wrong += [f"{one.found.first_path} ({one.found.first_cause})" for one in ones if not one.path_is_right]
-        right, paths = sum(one.cause_is_right for one in ones), sum(one.path_is_right for one in ones)
-        print(f"{kind:46} {right:>5} {paths if KINDS[kind].path else '-':>5}  {', '.join(wrong)}", flush=True)
-        for one in ones if verbose else ():
-            _describe(one.fault, one.found)
-        every += ones
-    on_one = [one for one in every if one.fault.path is not None]
-    print(f"of {len(every)}: cause {sum(one.cause_is_right for one in every)}", end=", ")
-    print(f"of {len(on_one)} on one path: path {sum(one.path_is_right for one in on_one)}", flush=True)
-    without = [(number, _of_capture(*healthy(number, seed), {})) for number in range(HEALTHY)]
-    _alarms(seed, [(number, found) for number, found in without if found.first_cause is not None])
+Row = dict[str, Any]
 
 
-def campaign(seed: int, *, runs: int = 3) -> Iterator[Named]:
-    """Every kind of fault, so many runs of each, with repeated runs."""
-    with ThreadPoolExecutor() as threads:
-        each = [(kind, number) for kind in KINDS for number in range(runs)]
-        for fault in threads.map(lambda one: plant(one[0], one[1], seed), each):
-            if fault is not None:
-                yield named(fault, what_if=True)
+def with_one(number_of_kind: int, number: int, seed: int) -> Row:
+    """What was named in a run with one fault, and in its capture."""
+    kind = list(KINDS)[number_of_kind]
+    fault = plant(kind, number, seed)
+    if fault is None:
+        return {"name": kind, "planted": False}
+    run, packets = named(fault, what_if=True), captured(fault)
+    return {
+        "name": kind,
+        "planted": True,
+        "path": fault.path,
+        "account": run.first,
+        "account_is_right": run.first_is_right,
+        "what_if": run.tried,
+        "what_if_is_right": run.tried_is_right,
+        "first_path": run.explanation.first_path,
+        "path_is_right": run.path_is_right,
+        "unexplained": run.explanation.causes.get("unexplained", 0.0),
+        "capture": packets.found.first_cause or "none",
+        "capture_is_right": packets.cause_is_right,
+        "capture_path": packets.found.first_path,
+        "capture_path_is_right": packets.path_is_right,
+    }
 
 
-def main() -> None:
-    """Prints the table of what was named."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--verbose", action="store_true")
-    parser.add_argument("--captures", action="store_true")
-    given = parser.parse_args()
-    if given.captures:
-        _captures(given.seed, given.runs, given.verbose)
-        return
-    found: dict[str, list[Named]] = {}
-    for one in campaign(given.seed, runs=given.runs):
-        found.setdefault(one.fault.kind, []).append(one)
-    print(f"{'planted':46} {'account':>7} {'what-if':>7} {'path':>5}  named first instead")
-    for kind, ones in found.items():
-        wrong = [one.first for one in ones if not one.first_is_right]
-        wrong += [f"{one.tried} (what-if)" for one in ones if not one.tried_is_right]
-        wrong += [f"{one.explanation.first_path} ({one.tried})" for one in ones if not one.path_is_right]
-        right, tried = sum(one.first_is_right for one in ones), sum(one.tried_is_right for one in ones)
-        paths = sum(one.path_is_right for one in ones) if KINDS[kind].path else "-"
-        print(f"{kind:46} {right:>7} {tried:>7} {paths:>5}  {', '.join(wrong)}")
-        for one in ones if given.verbose else ():
-            _describe(one.fault, one.explanation)
-    print(f"no draw costs enough: {', '.join(kind for kind in KINDS if kind not in found) or 'none'}")
-    every = [one for ones in found.values() for one in ones]
-    right, tried = sum(one.first_is_right for one in every), sum(one.tried_is_right for one in every)
-    on_one = [one for one in every if one.fault.path is not None]
-    print(f"of {len(every)}: account {right}, with what-if {tried}", end="; ")
-    print(f"of {len(on_one)} on one path: path {sum(one.path_is_right for one in on_one)}")
-    unexplained = [one.explanation.causes.get("unexplained", 0.0) for one in every]
-    print(f"largest share unexplained: {max(unexplained):.4f}")
-    _others(given.seed, given.verbose)
+def with_two(number_of_pair: int, number: int, seed: int) -> Row:
+    """Whether both of two faults are named."""
+    pair = TWO[number_of_pair]
+    fault = plant_two(pair, number, seed)
+    row = {"name": " + ".join(pair), "planted": fault is not None}
+    return row if fault is None else {**row, "account_is_right": named(fault, what_if=False).both}
 
 
-def _describe(fault: Fault, found: Explanation | CaptureExplanation) -> None:
-    causes = {cause: round(share, 3) for cause, share in list(found.causes.items())[:5]}
-    tried = found.what_if if isinstance(found, Explanation) else None
-    gains = [] if tried is None else [(each.cause, each.what, round(each.gain, 3)) for each in tried.trials[:4]]
-    print("     ", fault.seed, fault.base["transport"], fault.base["session"][0], fault.keys)
-    parts = [(part.path, part.cause, part.by, round(part.share, 3)) for part in found.parts[:5]]
-    print("     ", round(found.useful_share, 3), causes, tried and (tried.measure, tried.value), gains, parts)
+def with_none(_kind: int, number: int, seed: int) -> Row:
+    """What was named in a run without a fault, and in its capture."""
+    base, run = healthy(number, seed)
+    account, packets = explain(base, seed=run), of_capture(base, run, {})
+    return {
+        "name": "none",
+        "planted": False,
+        "account": account.first_cause or "none",
+        "capture": packets.first_cause or "none",
+        "unexplained": account.causes.get("unexplained", 0.0),
+    }
 
 
-def _others(seed: int, verbose: bool) -> None:
-    with ThreadPoolExecutor() as threads:
-        pairs = [(pair, number) for pair in TWO for number in range(3)]
-        planted = [
-            fault for fault in threads.map(lambda one: plant_two(one[0], one[1], seed), pairs) if fault is not None
-        ]
-        two = list(threads.map(lambda fault: named(fault, what_if=False), planted))
-        without = list(
-            threads.map(lambda n: (n, explain(*healthy(n, seed)[:1], seed=healthy(n, seed)[1])), range(HEALTHY))
-        )
-    print(f"two faults: both among the first three in {sum(one.both for one in two)} of {len(two)}")
-    for one in two:
-        if not one.both:
-            print("     ", one.fault.kind)
-            if verbose:
-                _describe(one.fault, one.explanation)
-    _alarms(seed, [(number, found) for number, found in without if found.first_cause is not None])
-
-
-def _alarms(seed: int, alarms: Sequence[tuple[int, Explanation | CaptureExplanation]]) -> None:
-    """Prints which runs without a fault have a first cause."""
-    print(f"without a fault: {len(alarms)} of {HEALTHY} have a first cause")
-    for number, found in alarms:
-        drawn = healthy(number, seed)[0]
-        print("     ", drawn["session"][0]["video"]["kind"], drawn["transport"], list(found.causes.items())[:3])
+def explained(labels: Mapping[str, Any]) -> Row:
+    """The run that these labels name."""
+    of = {"one": with_one, "two": with_two, "none": with_none}[labels["faults"]]
+    return of(labels["kind"], labels["number"], labels["seed"])
 
 
 if __name__ == "__main__":
-    main()
+    outside.answer(explained)
