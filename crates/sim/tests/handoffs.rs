@@ -159,9 +159,9 @@ fn data_goes_on_arriving_after_a_handoff_under_every_control_and_scheduler() {
 }
 
 /// The most seconds of stalls in the next test. An estimate that decays costs hundreds. With `linux` and data committed
-/// into the buffer, seeds 0 to 9 have 3.3 to 8.7 s, 5.2 in the mean: what the send buffer of the path that is cut holds
+/// into the buffer, seeds 0 to 19 have 0 to 22 s, 5.9 in the mean: what the send buffer of the path that is cut holds
 /// has to be sent again. The others have less than two seconds.
-const MOST_STALLED_S: f64 = 10.0;
+const MOST_STALLED_S: f64 = 30.0;
 
 /// The whole video, with the cut in the middle: an estimate of the path's rate has five minutes to decay on a path that
 /// the scheduler and the receive window hold back.

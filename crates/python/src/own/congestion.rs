@@ -177,7 +177,7 @@ impl CongestionControl for OwnControl {
         }
     }
 
-    fn on_restart(&mut self, now: Instant, idle: Duration, window: &mut congestion::Window) {
+    fn on_restart(&mut self, now: Instant, idle: Duration, _app_limited: bool, window: &mut congestion::Window) {
         if self.methods.on_restart.is_some() {
             self.with_window(now, window, None, |own, py| {
                 let Some(method) = &own.methods.on_restart else { return Ok(None) };

@@ -214,7 +214,7 @@ impl CongestionControl for Compound {
         self.delay_window = self.prior_delay_window;
     }
 
-    fn on_restart(&mut self, _now: Instant, _idle: Duration, _window: &mut Window) {
+    fn on_restart(&mut self, _now: Instant, _idle: Duration, _app_limited: bool, _window: &mut Window) {
         self.without_rise();
         self.restart = true;
     }

@@ -152,7 +152,7 @@ impl Driver {
                     self.window.cwnd = self.window.cwnd.min(Packets::whole(10));
                 }
                 let idle = Duration::from_millis(u64::from(idle_ms));
-                self.cc.on_restart(Instant::from_nanos(self.now_us * 1000), idle, &mut self.window);
+                self.cc.on_restart(Instant::from_nanos(self.now_us * 1000), idle, true, &mut self.window);
             }
             Event::Sibling { cwnd, rtt_us, ssthresh, allowed, recovering } => {
                 self.views[1] = SubflowView {

@@ -215,7 +215,7 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn on_restart(&mut self, now: Instant, idle: Duration, _window: &mut Window) {
+    fn on_restart(&mut self, now: Instant, idle: Duration, _app_limited: bool, _window: &mut Window) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start = (epoch.start + idle).min(now);
         }
@@ -329,9 +329,9 @@ mod tests {
     #[test]
     fn a_timeout_forgets_the_function_and_an_idle_time_shifts_it() {
         let (mut cc, mut window) = after_a_loss_at_100(LINUX);
-        cc.on_restart(at(20.0), Duration::from_secs(3), &mut window);
+        cc.on_restart(at(20.0), Duration::from_secs(3), true, &mut window);
         assert_eq!(cc.epoch.unwrap().start, at(13.0));
-        cc.on_restart(at(20.0), Duration::from_secs(30), &mut window);
+        cc.on_restart(at(20.0), Duration::from_secs(30), true, &mut window);
         assert_eq!(cc.epoch.unwrap().start, at(20.0));
         let all = [view(0, 100.0, RTT)];
         assert_near(threshold(&mut cc, 100.0, LossCause::Timeout, &all, 0), 70.02, 1e-3);

@@ -80,12 +80,23 @@ pub struct Window {
     pub pacing_rate: Option<Bandwidth>,
     /// Bytes that a packet takes of that rate in addition to its payload. Linux counts none.
     pub paced_overhead: u32,
+    /// Packets that leave together, as one burst of segmentation offload; the next ones wait for all of them.
+    pub paced_burst: u32,
+    /// When the pace lets the next burst leave. The subflow sets it.
+    pub paced_until: Instant,
 }
 
 impl Window {
     /// The window of a new connection: no round trip and no loss was measured.
     pub fn initial(packets: u32) -> Self {
-        Window { cwnd: Packets::whole(packets), ssthresh: Packets::INFINITE, pacing_rate: None, paced_overhead: 0 }
+        Window {
+            cwnd: Packets::whole(packets),
+            ssthresh: Packets::INFINITE,
+            pacing_rate: None,
+            paced_overhead: 0,
+            paced_burst: 1,
+            paced_until: Instant::ZERO,
+        }
     }
 
     /// Whether the window is below its threshold.
@@ -231,8 +242,9 @@ pub trait CongestionControl: fmt::Debug + Send {
     fn on_undo(&mut self, _now: Instant, _window: &mut Window) {}
 
     /// Sending begins again after `idle` without anything in flight; `cwnd` was decayed already (RFC 2861)
-    /// unless the controller [governs itself](Self::governs_itself).
-    fn on_restart(&mut self, _now: Instant, _idle: Duration, _window: &mut Window) {}
+    /// unless the controller [governs itself](Self::governs_itself). `app_limited`: the controller knows that the
+    /// sender lacks data (Linux's `tcp_sock.app_limited`).
+    fn on_restart(&mut self, _now: Instant, _idle: Duration, _app_limited: bool, _window: &mut Window) {}
 
     /// Whether recovery and idle decay shall leave `cwnd` alone, as BBR requires.
     fn governs_itself(&self) -> bool {

@@ -17,7 +17,7 @@ pub(super) fn view(id: u16, cwnd: f64, rtt: f64) -> SubflowView {
 
 /// A window in congestion avoidance.
 pub(super) fn window(cwnd: f64) -> Window {
-    Window { cwnd: Packets::from_f64(cwnd), ssthresh: Packets::whole(1), pacing_rate: None, paced_overhead: 0 }
+    Window { cwnd: Packets::from_f64(cwnd), ssthresh: Packets::whole(1), ..Window::initial(0) }
 }
 
 /// An acknowledgment at `now` seconds of `delivered` packets, after a round trip in seconds, that lets the window grow.

@@ -200,7 +200,7 @@ impl CongestionControl for WVegas {
         self.restart = true;
     }
 
-    fn on_restart(&mut self, _now: Instant, idle: Duration, _window: &mut Window) {
+    fn on_restart(&mut self, _now: Instant, idle: Duration, _app_limited: bool, _window: &mut Window) {
         self.restart = true;
         if idle > self.base.unwrap_or(Duration::ZERO) + MIN_RTO_VARIANCE {
             self.base = None;
@@ -317,9 +317,9 @@ mod tests {
     fn a_long_idle_time_forgets_the_base_and_a_short_one_does_not() {
         let mut cc = WVegas::new(Drain::AtTarget);
         cc.observe(Duration::from_millis(100));
-        cc.on_restart(Instant::ZERO, Duration::from_millis(250), &mut window(10.0));
+        cc.on_restart(Instant::ZERO, Duration::from_millis(250), true, &mut window(10.0));
         assert_eq!(cc.base, Some(Duration::from_millis(100)));
-        cc.on_restart(Instant::ZERO, Duration::from_millis(301), &mut window(10.0));
+        cc.on_restart(Instant::ZERO, Duration::from_millis(301), true, &mut window(10.0));
         assert_eq!(cc.base, None);
     }
 }

@@ -166,7 +166,7 @@ impl Connection {
             return false;
         }
         let paced_until = subflow.sender.paced_until().max(self.pace_cap.until());
-        if paced_until <= now {
+        if paced_until <= now || (self.pace_cap.until() <= now && subflow.sender.continues_burst(now)) {
             return true;
         }
         if subflow.sender.has_room() {

@@ -54,6 +54,8 @@ impl Connection {
             whole_windows: self.config.transport.whole_windows,
             defers_for_burst: self.config.transport.segmentation_offload,
             discovers_mtu: self.config.mtu_discovery,
+            hides_app_limited: self.config.transport.protocol == Protocol::Mptcp
+                && self.config.transport.failover == Failover::Upstream,
         });
         subflow.rests_in_loss = self.config.transport.failover == Failover::Legacy;
         let at = self.subflows.push(subflow);

@@ -36,6 +36,8 @@ pub(crate) struct RateSampler {
     first_sent_at: Instant,
     /// The sender lacks data until this count is delivered; zero if it does not.
     app_limited_until: u64,
+    /// The congestion control does not know of that.
+    pub(super) hides_app_limited: bool,
     latest: Delivered,
     arrivals: Arrivals,
     /// Packets delivered when the flight began, before which nothing was in flight.
@@ -119,7 +121,7 @@ impl RateSampler {
         let interval = sending.max(acknowledging);
         let prior = RateSample {
             prior_delivered: sent.delivered,
-            app_limited: sent.app_limited,
+            app_limited: sent.app_limited && !self.hides_app_limited,
             sent_in_flight: sent.in_flight,
             lost: (lost as u32).wrapping_sub(sent.lost),
             ..Default::default()
@@ -129,18 +131,18 @@ impl RateSampler {
             return prior;
         }
         let sample = RateSample { delivered: (self.delivered - sent.delivered) as u32, interval, ..prior };
-        self.keep(&sample);
+        self.keep(&sample, sent.app_limited);
         let mut arrivals = Arrivals { bytes: self.delivered_bytes.wrapping_sub(sent.delivered_bytes), interval };
         if sent.delivered == self.flight_began_at {
             arrivals = self.without_first_round_trip(now, &newest, min_rtt, arrivals);
         }
-        self.keep_arrivals(arrivals, sample.app_limited);
+        self.keep_arrivals(arrivals, sent.app_limited);
         sample
     }
 
-    fn keep(&mut self, sample: &RateSample) {
+    fn keep(&mut self, sample: &RateSample, app_limited: bool) {
         let known = (self.latest.packets, self.latest.interval);
-        if replaces((sample.delivered, sample.interval), known, sample.app_limited) {
+        if replaces((sample.delivered, sample.interval), known, app_limited) {
             self.latest = Delivered { packets: sample.delivered, interval: sample.interval };
         }
     }

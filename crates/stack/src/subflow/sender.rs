@@ -18,7 +18,7 @@ use crate::congestion::{Ack, CongestionControl, Siblings, Window};
 use crate::view::{Arrivals, Delivered, Pace, Packets, Phase};
 use anabranch_events::{LossCause, Note, SendKind};
 use anabranch_units::{Duration, Instant};
-use pacing::{Burst, BurstSize, Deferral};
+use pacing::{Burst, BurstSize, Deferral, PacedBurst};
 pub(crate) use recovery::TimerOutcome;
 use recovery::{Duplicate, Prr, Rack, TailProbe, Undo};
 use segment_size::SegmentSize;
@@ -124,8 +124,8 @@ pub(crate) struct Sender {
     deferral: Deferral,
     burst: Option<Burst>,
     burst_size: BurstSize,
-    /// With pacing: earliest time of the next packet.
-    pub(super) paced_until: Instant,
+    /// With pacing: what is left of the burst that left last.
+    paced: PacedBurst,
     acked_bytes: u64,
     acked_since_loss: u64,
     acked_between_losses: u64,
@@ -151,11 +151,20 @@ pub(crate) struct SenderOptions {
     pub defers_for_burst: bool,
     /// Links may take smaller packets than the host knows.
     pub discovers_mtu: bool,
+    /// The congestion control does not know where the subflow lacked data. In Linux it does over plain TCP, which notes
+    /// it where it takes data from the application (`tcp_rate_check_app_limited`), and not over Multipath TCP.
+    pub hides_app_limited: bool,
 }
 
 impl Default for SenderOptions {
     fn default() -> Self {
-        SenderOptions { paces: false, whole_windows: true, defers_for_burst: true, discovers_mtu: false }
+        SenderOptions {
+            paces: false,
+            whole_windows: true,
+            defers_for_burst: true,
+            discovers_mtu: false,
+            hides_app_limited: false,
+        }
     }
 }
 
@@ -187,7 +196,7 @@ impl Sender {
             deferral: Deferral::default(),
             burst: None,
             burst_size: BurstSize::default(),
-            paced_until: Instant::ZERO,
+            paced: PacedBurst::default(),
             acked_bytes: 0,
             acked_since_loss: 0,
             acked_between_losses: 0,
@@ -219,6 +228,7 @@ impl Sender {
     /// Sets the sender's behaviours.
     pub fn configure(&mut self, options: SenderOptions) {
         self.options = options;
+        self.rate.hides_app_limited = options.hides_app_limited;
     }
 
     /// Both ends' limits of sizes are known.
@@ -468,7 +478,8 @@ impl Sender {
     pub fn on_sent(&mut self, now: Instant, stream_offset: u64, len: u32, fin: bool) -> u64 {
         let idle = self.board.is_empty();
         if idle && self.next > 1 {
-            self.control.on_restart(now, now.since(self.last_sent_at), &mut self.window);
+            let app_limited = !self.options.hides_app_limited;
+            self.control.on_restart(now, now.since(self.last_sent_at), app_limited, &mut self.window);
         }
         let state = self.rate.on_sent(now, idle, self.board.in_flight(), self.board.marked());
         let start = self.next;
@@ -512,9 +523,7 @@ impl Sender {
         }
         let own = || self.options.paces.then(|| self.pace().rate(self.largest)).filter(|_| self.rtt.has_sample());
         if let Some(rate) = self.window.pacing_rate.or_else(own) {
-            // Linux takes the bytes of the packet's payload (`tcp_update_skb_after_send`).
-            let bytes = u64::from(len + self.window.paced_overhead);
-            self.paced_until = self.paced_until.max(now) + rate.time_to_send(bytes);
+            self.take_pace(now, rate, len);
         }
     }
 

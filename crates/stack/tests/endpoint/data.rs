@@ -4,7 +4,8 @@ use crate::common::talk::*;
 use crate::common::{Pair, Path, config, secs};
 use anabranch_events::TransportEvent;
 use anabranch_segment::Flags;
-use anabranch_stack::connection::{Placed, Protocol};
+use anabranch_stack::connection::{Choice, Placed, Protocol};
+use anabranch_stack::options::{Options, Value};
 use anabranch_units::{Bytes, Duration, Instant, LinkDirection, SubflowId};
 
 const NOTHING: [&str; 0] = [];
@@ -400,6 +401,22 @@ fn paced_packets_leave_one_by_one() {
     for packet in 1..4 {
         talk.wait_until(20 + 2 * packet);
         assert_eq!(talk.emitted(), full(packet, 1));
+    }
+}
+
+/// As Linux gives them to the network: a burst of segmentation offload has at least two packets.
+#[test]
+fn bbr_paces_pairs_of_packets_and_by_option_single_ones() {
+    for (pace, together) in [("linux", 2), ("packets", 1)] {
+        let mut config = two_paths();
+        let options = Options::new(vec![("pace".into(), Value::Text(pace.into()))]);
+        config.transport.congestion_control = Choice::with("bbr", options);
+        let mut talk = Talk::served(config);
+        talk.end.write(1_428 * 4);
+        assert_eq!(talk.emitted(), full(0, together), "{pace}");
+        // Some 690 us a packet at 2.89 times ten packets per round trip of 20 ms.
+        talk.wait_until(20 + together);
+        assert_eq!(talk.emitted(), full(together, together), "{pace}");
     }
 }
 

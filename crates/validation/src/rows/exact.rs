@@ -40,8 +40,7 @@ fn fall_and_return() -> Vec<f64> {
     let mut control = (REGISTRY.find("cubic").expect("it is registered").create)(&options, 1).expect("a known option");
     let rtt = Duration::from_secs_f64(RTT);
     let view = [view(rtt)];
-    let mut window =
-        Window { cwnd: Packets::whole(100), ssthresh: Packets::whole(2), pacing_rate: None, paced_overhead: 0 };
+    let mut window = Window { cwnd: Packets::whole(100), ssthresh: Packets::whole(2), ..Window::initial(0) };
     let begin = Instant::ZERO + Duration::from_secs(1);
     control.on_congestion(begin, LossCause::FastRetransmit, &mut window, Siblings::new(&view, 0));
     window.cwnd = window.ssthresh;

@@ -10,24 +10,24 @@
 //!   ProbeBw    g_w = 2, g_p = 5/4, 3/4, 1, 1, 1, 1, 1, 1 for about r each, beginning at random but not with 3/4
 //!   ProbeRtt   4 packets for 200 ms and a round trip, if r is 10 s old
 //! ```
-//! `extra` covers aggregated acknowledgments (see `aggregation.rs`) and three bursts of segmentation offload. A repair
-//! begins with a round trip of packet conservation and ends with the window from before. A policed path is recognised
-//! (`policer.rs`). Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue
-//! 14(5), 2016; behaviour and constants of Linux's `tcp_bbr.c`. Not coupled: each subflow takes its share of its own
-//! bottleneck.
+//! `extra` covers aggregated acknowledgments (see `aggregation.rs`) and three bursts of segmentation offload, each of
+//! which the pace lets out at once: two packets, or what takes a millisecond. A repair begins with a round trip of
+//! packet conservation and ends with the window from before. A policed path is recognised (`policer.rs`). Cardwell,
+//! Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016; behaviour and
+//! constants of Linux's `tcp_bbr.c`. Not coupled: each subflow takes its share of its own bottleneck.
 //!
 //! Needs pacing and delivery-rate samples. Ours:
 //! - Startup also ends on losses, as in versions 2 and 3 (`startup.rs`), of a sender without data: a subflow that a
 //!   scheduler holds back may not see its bandwidth grow or cease to grow for minutes. With `startup_losses = "always"`
 //!   it does so with data, too;
 //! - `pace = "packets"` counts headers (`outputs.rs`), so that packets leave below the bandwidth over Multipath TCP as
-//!   well;
+//!   well, and lets them out one by one;
 //! - a sample counts as one of a sender without data also where the scheduler, the path policy or the receive window
 //!   holds the subflow back, and while its window is what penalisation left of it. Otherwise the bandwidth would fall
 //!   to what the subflow was given;
-//! - the maximum of the bandwidth is exact, where Linux keeps three samples; packets are counted as in flight until
-//!   acknowledged, with none waiting in a pacing layer; a delayed acknowledgment may renew an expired `r`; and packets
-//!   that a timeout alone declares lost do not count for the policer.
+//! - the maximum of the bandwidth is exact, where Linux keeps three samples; the first ten packets are paced, too; a
+//!   delayed acknowledgment may renew an expired `r`; and packets that a timeout alone declares lost do not count for
+//!   the policer.
 
 mod aggregation;
 mod competition;
@@ -304,9 +304,18 @@ impl<R: Rules> Bbr<R> {
             self.mode = Mode::Drain;
             window.set_ssthresh(f64::from(pipe));
         }
-        if self.mode == Mode::Drain && ack.in_flight <= pipe {
+        if self.mode == Mode::Drain && self.in_network(ack.in_flight, ack.now, window) <= pipe {
             self.begin_cycle(ack.now);
         }
+    }
+
+    /// Of these packets, those that are still in flight when the pace lets the next burst leave (Linux's
+    /// `bbr_packets_in_net_at_edt`); all of them where it lets packets out one by one.
+    fn in_network(&self, packets: u32, now: Instant, window: &Window) -> u32 {
+        if self.paced == Pace::Packets {
+            return packets;
+        }
+        packets.saturating_sub(self.rate().packets_in(window.paced_until.since(now)) as u32)
     }
 
     fn begin_cycle(&mut self, now: Instant) {
@@ -322,9 +331,9 @@ impl<R: Rules> Bbr<R> {
         let over = if gain > 1.0 {
             // Press on until the pipe holds what the gain should put in, unless it overflows.
             let in_flight = ack.prior_in_flight.saturating_add(offload_burst(window, self.mss));
-            lasted && (ack.lost > 0 || in_flight >= target(gain))
+            lasted && (ack.lost > 0 || self.in_network(in_flight, ack.now, window) >= target(gain))
         } else if gain < 1.0 {
-            lasted || ack.prior_in_flight <= target(1.0)
+            lasted || self.in_network(ack.prior_in_flight, ack.now, window) <= target(1.0)
         } else {
             lasted
         };
@@ -413,7 +422,10 @@ impl<R: Rules> CongestionControl for Bbr<R> {
         self.on_recovery_end(now, window);
     }
 
-    fn on_restart(&mut self, now: Instant, _idle: Duration, window: &mut Window) {
+    fn on_restart(&mut self, now: Instant, _idle: Duration, app_limited: bool, window: &mut Window) {
+        if !app_limited {
+            return;
+        }
         self.idle_restart = true;
         self.aggregation.restart(now);
         match self.mode {

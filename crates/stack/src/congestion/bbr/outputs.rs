@@ -50,6 +50,7 @@ impl<R: Rules> Bbr<R> {
         let rate = Rate::new(u64::from(window.cwnd.floor()), rtt);
         window.pacing_rate = Some(self.pacing(rate, HIGH_GAIN));
         window.paced_overhead = if self.paced == Pace::Packets { PACED_HEADERS } else { 0 };
+        self.pace_bursts(window);
     }
 
     fn pacing(&self, rate: Rate, gain: f64) -> Bandwidth {
@@ -67,6 +68,11 @@ impl<R: Rules> Bbr<R> {
         if self.full_pipe.reached() || window.pacing_rate.is_none_or(|current| rate > current) {
             window.pacing_rate = Some(rate);
         }
+        self.pace_bursts(window);
+    }
+
+    fn pace_bursts(&self, window: &mut Window) {
+        window.paced_burst = if self.paced == Pace::Linux { offload_burst(window, self.mss) } else { 1 };
     }
 
     /// Packets of `gain` bandwidth-delay products.

@@ -198,6 +198,27 @@ fn a_repair_conserves_packets_for_a_round_and_then_restores_the_window() {
 }
 
 #[test]
+fn packets_that_leave_the_network_before_the_next_burst_are_not_counted() {
+    let mut bbr = Bbr::new(1, Version1);
+    bbr.update_bandwidth(&RateSample { delivered: 100, interval: Duration::from_secs(1), ..RateSample::default() });
+    let window = Window { paced_until: at(1.025), ..window(100.0) };
+    assert_eq!(bbr.in_network(10, at(1.0), &window), 8);
+    assert_eq!(bbr.in_network(1, at(1.0), &window), 0);
+    assert_eq!(bbr.in_network(10, at(1.1), &window), 10);
+    bbr.paced = Pace::Packets;
+    assert_eq!(bbr.in_network(10, at(1.0), &window), 10);
+}
+
+#[test]
+fn a_pause_that_no_lack_of_data_explains_changes_nothing() {
+    let (mut bbr, mut window) = (Bbr::new(1, Version1), window(100.0));
+    bbr.on_restart(at(1.0), Duration::from_secs(1), false, &mut window);
+    assert!(!bbr.idle_restart);
+    bbr.on_restart(at(1.0), Duration::from_secs(1), true, &mut window);
+    assert!(bbr.idle_restart);
+}
+
+#[test]
 fn a_sample_without_enough_data_counts_only_if_it_is_the_fastest() {
     let mut bbr = Bbr::new(1, Version1);
     let sample = |delivered, app_limited| RateSample {

@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::view::{Pace, Phase};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Bandwidth, Duration, Instant};
 
 /// A burst of segmentation offload is what can be sent in this time at the pacing rate; the sender counts as busy for
 /// the same time after its last packet (Linux: 2^-10 s and 1 ms).
@@ -44,6 +44,25 @@ impl Burst {
     }
 }
 
+/// What is left of a burst that the pace lets out as a whole.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PacedBurst {
+    began: Instant,
+    left: u32,
+}
+
+impl PacedBurst {
+    fn goes_on(self, now: Instant) -> bool {
+        self.left > 0 && self.began == now
+    }
+
+    /// The rest after a packet that was sent now, of this burst or as the first one of another of `size` packets.
+    pub fn after_packet(self, now: Instant, size: u32) -> Self {
+        let left = if self.goes_on(now) { self.left } else { size };
+        PacedBurst { began: now, left: left.saturating_sub(1) }
+    }
+}
+
 impl Sender {
     /// The pacing rate since the last acknowledgment.
     pub fn pace(&self) -> Pace {
@@ -59,9 +78,24 @@ impl Sender {
         self.pace = Pace { fixed: None, packets, round_trip: self.rtt.srtt() };
     }
 
-    /// With pacing: earliest time of the next packet.
+    /// With pacing: earliest time of the next burst.
     pub fn paced_until(&self) -> Instant {
-        self.paced_until
+        self.window.paced_until
+    }
+
+    /// Whether the next packet belongs to the burst that leaves now.
+    pub fn continues_burst(&self, now: Instant) -> bool {
+        self.paced.goes_on(now)
+    }
+
+    /// A packet with `len` bytes of payload takes its time of a pacing rate. It stands by itself to keep the path of
+    /// packets without a pace short.
+    #[inline(never)]
+    pub(super) fn take_pace(&mut self, now: Instant, rate: Bandwidth, len: u32) {
+        // Linux takes the bytes of the packet's payload (`tcp_update_skb_after_send`).
+        let bytes = u64::from(len + self.window.paced_overhead);
+        self.window.paced_until = self.window.paced_until.max(now) + rate.time_to_send(bytes);
+        self.paced = self.paced.after_packet(now, self.window.paced_burst);
     }
 
     /// Whether new data should wait for the next acknowledgment, so that it is sent as one burst for segmentation

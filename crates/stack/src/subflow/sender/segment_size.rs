@@ -332,7 +332,7 @@ impl Sender {
         if matches!(change, SizeChange::BlackHole(_)) {
             self.forgive_losses(now, unreduced);
             // The large packets used none of the link.
-            self.paced_until = now;
+            self.window.paced_until = now;
         }
         if !self.board.lose_larger(payload) {
             return;

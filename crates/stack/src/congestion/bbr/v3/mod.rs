@@ -358,7 +358,10 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    fn on_restart(&mut self, now: Instant, _idle: Duration, window: &mut Window) {
+    fn on_restart(&mut self, now: Instant, _idle: Duration, app_limited: bool, window: &mut Window) {
+        if !app_limited {
+            return;
+        }
         self.idle_restart = true;
         self.aggregation.restart(now);
         match self.phase {

@@ -43,6 +43,7 @@ impl Bbr3 {
         let rtt = if self.rtt_known { own.srtt } else { NOMINAL_RTT };
         let rate = Rate::new(u64::from(window.cwnd.floor()), rtt);
         window.pacing_rate = Some(rate.mul_f64(STARTUP_GAIN * PACING_MARGIN).to_bandwidth(self.mss));
+        window.paced_burst = self.burst(window);
     }
 
     /// Until the pipe is full the rate only rises.
@@ -51,6 +52,7 @@ impl Bbr3 {
         if self.filled.reached() || window.pacing_rate.is_none_or(|current| rate > current) {
             window.pacing_rate = Some(rate);
         }
+        window.paced_burst = self.burst(window);
     }
 
     /// Packets of `gain` bandwidth-delay products.
@@ -63,8 +65,13 @@ impl Bbr3 {
         self.quantized(self.pipe(rate, gain), window)
     }
 
+    /// Packets that leave together.
+    fn burst(&self, window: &Window) -> u32 {
+        offload_burst(window, self.mss).max(LEAST_BURST)
+    }
+
     fn quantized(&self, packets: u32, window: &Window) -> u32 {
-        let bursts = BURSTS * offload_burst(window, self.mss).max(LEAST_BURST);
+        let bursts = BURSTS * self.burst(window);
         let probing = if self.phase == Phase::Up { 2 } else { 0 };
         packets.max(bursts).max(MIN_WINDOW).saturating_add(probing)
     }
