@@ -16,7 +16,7 @@ from anabranch.experiments import kept_runs
 from anabranch.experiments.statistics import Interval
 from anabranch.system import outputs
 from anabranch.validation import cases, kept
-from anabranch.validation.criteria import Criterion, Part, Quantity
+from anabranch.validation.criteria import ComparedQuantity, Criterion, Part
 from anabranch.validation.judgement import Compared, Equivalence
 from anabranch.validation.measurement import Drops, Lateness, Measurement
 from anabranch.validation.recorded import LiveRuns, Recorded
@@ -106,7 +106,7 @@ def test_means_agree_within_either_tolerance() -> None:
         (0.25, 20.0, 31.0, 10.0, False),
         (None, 0.05, 0.5, 0.56, False),
     ):
-        criterion = Criterion(Quantity.GOODPUT, share=share, number=number)
+        criterion = Criterion(ComparedQuantity.GOODPUT, share=share, number=number)
         compared = Compared(criterion, simulated, measured, no_interval, no_interval, Equivalence.INCONCLUSIVE)
         assert compared.means_agree == agree
 

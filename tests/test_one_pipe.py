@@ -96,7 +96,7 @@ def measured(study: Paper, plan: str, folder: Path, **labels: object) -> Study:
     chosen = [
         one for one in each.experiment.conditions if all(one.labels[key] == value for key, value in labels.items())
     ]
-    part = reproduction.Part(study, "as shipped", each, reproduction._runs(each, chosen, (1, 2)))
+    part = reproduction.PlanRuns(study, "as shipped", each, reproduction._runs(each, chosen, (1, 2)))
     with Store(folder, provenance.build()) as store:
         make_runs(part.runs, store, execute=Threads(2), progress=Counted())
         return reproduction._study(study, [part], store, statistics.CONFIDENCE)

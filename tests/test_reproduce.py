@@ -14,7 +14,7 @@ import pytest
 
 from anabranch.experiments import paper, reproduction
 from anabranch.experiments.paper import AS_SHIPPED
-from anabranch.experiments.reproduction import Part
+from anabranch.experiments.reproduction import PlanRuns
 from anabranch.report import reproduced
 from anabranch.report.document import IntervalChart, Section, Statements
 from conftest import Run
@@ -181,7 +181,7 @@ def test_every_variant_of_the_assumptions_changes_runs(name: str) -> None:
     parts = list(reproduction._parts(read, 2, True))
     shipped = {part.plan.plan.name: part for part in parts if part.variant == AS_SHIPPED}
 
-    def changed(part: Part) -> int:
+    def changed(part: PlanRuns) -> int:
         digests = {run.digest for run in shipped[part.plan.plan.name].runs}
         assert part.runs
         return sum(run.digest not in digests for run in part.runs)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from anabranch.runs import verdict
-from anabranch.runs.parts import Part, path_of
+from anabranch.runs.parts import LinkTime, path_of
 from anabranch.runs.trials import Trial, WhatIf
 
 
-def parts(**shares: float) -> list[Part]:
+def parts(**shares: float) -> list[LinkTime]:
     """The parts of a path; underscores of names are hyphens."""
-    found = [Part("wifi", cause.replace("_", "-"), None, 0.0, share) for cause, share in shares.items()]
+    found = [LinkTime("wifi", cause.replace("_", "-"), None, 0.0, share) for cause, share in shares.items()]
     return sorted(found, key=lambda part: -part.share)
 
 
@@ -82,15 +82,15 @@ def test_a_receive_window_that_is_always_full_hides_what_paths_could_carry() -> 
 
 def test_the_path_to_look_at_is_the_one_that_others_wait_for() -> None:
     waiting = [
-        Part("wifi", "last-bytes", "lte", 0.0, 0.3),
-        Part("wifi", "last-bytes", "wifi", 0.0, 0.2),
-        Part("lte", "last-bytes", None, 0.0, 0.1),
+        LinkTime("wifi", "last-bytes", "lte", 0.0, 0.3),
+        LinkTime("wifi", "last-bytes", "wifi", 0.0, 0.2),
+        LinkTime("lte", "last-bytes", None, 0.0, 0.1),
     ]
     assert path_of(waiting, "last-bytes") == "lte"
     assert path_of(waiting[1:], "last-bytes") == "wifi"
     assert path_of(waiting, "loss-random") is None
     # Another connection is no path.
-    assert path_of([Part("wifi", "shared", "traffic-1", 0.0, 0.3)], "shared") == "wifi"
+    assert path_of([LinkTime("wifi", "shared", "traffic-1", 0.0, 0.3)], "shared") == "wifi"
     # What an outage lost is on its path.
-    cut = [Part("lte", "link-down", None, 0.0, 0.2), Part("wifi", "loss-outage", None, 0.0, 0.3)]
+    cut = [LinkTime("lte", "link-down", None, 0.0, 0.2), LinkTime("wifi", "loss-outage", None, 0.0, 0.3)]
     assert path_of(cut, "link-down") == "wifi"

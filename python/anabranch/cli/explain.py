@@ -19,7 +19,7 @@ from anabranch.errors import InputError
 from anabranch.runs.captured import CaptureExplanation, explain_capture
 from anabranch.runs.explanation import Explanation
 from anabranch.runs.explanation import explain as find
-from anabranch.runs.parts import SHARED, Part
+from anabranch.runs.parts import SHARED, LinkTime
 from anabranch.runs.trials import Trial, WhatIf
 from anabranch.system import outputs
 from anabranch.wording import causes, quantities
@@ -224,7 +224,7 @@ def _verdict(found: Explanation | CaptureExplanation, phrase: Callable[[str, str
     return f"Look first at {found.first_path or 'requests'}: {phrase(found.first_cause, who)}."
 
 
-def _who_shares(parts: Sequence[Part], path: str | None) -> str | None:
+def _who_shares(parts: Sequence[LinkTime], path: str | None) -> str | None:
     """The connection that most of what others sent on a path is of. The largest part comes first."""
     return next((part.by for part in parts if (part.cause, part.path) == (SHARED, path)), None)
 

@@ -26,7 +26,7 @@ _NOTES = {
 }
 
 
-class Entry(TypedDict):
+class Listed(TypedDict):
     """A line of the registry."""
 
     name: str
@@ -62,7 +62,7 @@ def list_names(
         answer(_table(listed))
 
 
-def entries(kind: str) -> list[Entry]:
+def entries(kind: str) -> list[Listed]:
     """All of one kind, in the order of the registry."""
     registry = _core.registry()
     registered = any(of == kind for of, *_ in registry)
@@ -82,7 +82,7 @@ def unknown(word: str, known: list[str]) -> str:
     return f"nothing is called `{word}`{alternatives(word, known)}"
 
 
-def _table(entries: list[Entry]) -> Table:
+def _table(entries: list[Listed]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column("name", style="cyan", no_wrap=True)
     table.add_column("summary", overflow="fold", ratio=3)

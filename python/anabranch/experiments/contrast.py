@@ -44,7 +44,7 @@ class ContrastVerdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Entry:
+class Alternative:
     """One of the compared.
 
     Attributes:
@@ -125,7 +125,7 @@ class Comparison:
 
     contrast: Contrast
     facet: Labels
-    entries: tuple[Entry, ...]
+    entries: tuple[Alternative, ...]
     unit: Unit
     units: int
     pairs: int
@@ -141,7 +141,7 @@ class Comparison:
         return self.family.tests
 
     @property
-    def reference(self) -> Entry:
+    def reference(self) -> Alternative:
         """What the others are compared with."""
         return next(entry for entry in self.entries if entry.verdict is ContrastVerdict.REFERENCE)
 
@@ -305,7 +305,7 @@ def _comparison(tested: _Tested, family: Family) -> Comparison:
     )
 
 
-def _disagreement(entries: Sequence[Entry]) -> str:
+def _disagreement(entries: Sequence[Alternative]) -> str:
     names = "; ".join(
         f"{' + '.join(map(str, entry.labels.values()))} (p {entry.difference.p_value:.3f} and "
         f"{entry.difference.wilcoxon_p_value:.3f})"
@@ -315,10 +315,10 @@ def _disagreement(entries: Sequence[Entry]) -> str:
     return f"t-test and Wilcoxon's test disagree before any correction, so differences are far from normal: {names}"
 
 
-def _entry(tested: _Tested, position: int, family: Family) -> Entry:
+def _entry(tested: _Tested, position: int, family: Family) -> Alternative:
     block, reference = tested.block, tested.reference
     values = Values(block.values[:, position], block.units)
-    entry = Entry(
+    entry = Alternative(
         labels=block.labels[position],
         values=values,
         difference=None,
@@ -346,7 +346,7 @@ def _entry(tested: _Tested, position: int, family: Family) -> Entry:
     return replace(entry, verdict=_verdict(entry, difference, block.contrast))
 
 
-def _verdict(entry: Entry, difference: Differences, contrast: Contrast) -> ContrastVerdict:
+def _verdict(entry: Alternative, difference: Differences, contrast: Contrast) -> ContrastVerdict:
     if difference.pairs > 1 and not np.any(difference.first != difference.second):
         return ContrastVerdict.IDENTICAL
     if entry.equivalence_p_value < SIGNIFICANCE:
@@ -405,7 +405,7 @@ def rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
         }
 
 
-def _more(entry: Entry, unit: Unit) -> int | None:
+def _more(entry: Alternative, unit: Unit) -> int | None:
     """How many more of these would decide: 0 where it is decided."""
     if entry.verdict is not ContrastVerdict.UNDECIDED:
         return 0

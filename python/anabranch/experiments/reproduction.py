@@ -138,7 +138,7 @@ class Reproduction:
 
 
 @dataclass(frozen=True)
-class Part:
+class PlanRuns:
     """The runs of a plan of a paper, as shipped or under a variant."""
 
     paper: Paper
@@ -237,7 +237,7 @@ def _look(paper: Paper, row: Tested, seeds: int, make: Making) -> Tested | None:
             read.append(error.case)
 
 
-def _read_part(paper: Paper, each: PaperPlan, read: Sequence[Case], seeds: int) -> Part:
+def _read_part(paper: Paper, each: PaperPlan, read: Sequence[Case], seeds: int) -> PlanRuns:
     """The runs of the conditions of a plan that were read."""
     cases = [case for case in read if case.plan == each.plan.name]
 
@@ -246,7 +246,7 @@ def _read_part(paper: Paper, each: PaperPlan, read: Sequence[Case], seeds: int) 
         return any(all(labels.get(key, value) == value for key, value in case.labels.items()) for case in cases)
 
     chosen = [condition for condition in each.experiment.conditions if is_read(condition)]
-    return Part(paper, AS_SHIPPED, each, _runs(each, chosen, _seeds(each, seeds)))
+    return PlanRuns(paper, AS_SHIPPED, each, _runs(each, chosen, _seeds(each, seeds)))
 
 
 def measure(
@@ -293,18 +293,18 @@ def measure(
     return made + sum(outside.make(each, at_once) for each in paper.kept)
 
 
-def _parts(paper: Paper, seeds: int | None, sensitivity: bool) -> Iterator[Part]:
+def _parts(paper: Paper, seeds: int | None, sensitivity: bool) -> Iterator[PlanRuns]:
     """The runs that a paper needs."""
     varied: list[Condition] = []
     for each in paper.plans:
         wanted = _seeds(each, seeds)
-        yield Part(paper, AS_SHIPPED, each, _runs(each, each.experiment.conditions, wanted))
+        yield PlanRuns(paper, AS_SHIPPED, each, _runs(each, each.experiment.conditions, wanted))
         own = [condition for condition in each.experiment.conditions if each.varies(condition)]
         varied += own
         if sensitivity and own:
             for variant in paper.variants:
                 under = [_under(paper, each, variant, condition) for condition in own]
-                yield Part(paper, variant.name, each, _runs(each, under, wanted[: paper.variant_seeds]))
+                yield PlanRuns(paper, variant.name, each, _runs(each, under, wanted[: paper.variant_seeds]))
     concerned(paper, varied)
 
 
@@ -329,7 +329,7 @@ def _under(paper: Paper, each: PaperPlan, variant: Variant, condition: Condition
         raise paper.document.mistake(way, f"`{variant.name}`: {error}") from error
 
 
-def _shared(parts: Sequence[Part]) -> list[Part]:
+def _shared(parts: Sequence[PlanRuns]) -> list[PlanRuns]:
     """The same, where a run that several plans need with different reducers is one with all of them."""
     wanted: dict[tuple[str, int], set[str]] = {}
     for part in parts:
@@ -342,7 +342,7 @@ def _shared(parts: Sequence[Part]) -> list[Part]:
     return [replace(part, runs=[whole(run) for run in part.runs]) for part in parts]
 
 
-def _result(paper: Paper, parts: Sequence[Part], store: Store, confidence: float) -> Reproduction:
+def _result(paper: Paper, parts: Sequence[PlanRuns], store: Store, confidence: float) -> Reproduction:
     shipped = [part for part in parts if part.variant == AS_SHIPPED]
     study = _study(paper, shipped, store, confidence)
     rows = [_test(paper, claim, study) for claim in paper.claims]
@@ -354,7 +354,7 @@ def _result(paper: Paper, parts: Sequence[Part], store: Store, confidence: float
     return Reproduction(paper, max(study.seeds.values()), rows, filled, study, failed)
 
 
-def _vary(paper: Paper, parts: Sequence[Part], study: Study, rows: Sequence[Tested], store: Store) -> None:
+def _vary(paper: Paper, parts: Sequence[PlanRuns], study: Study, rows: Sequence[Tested], store: Store) -> None:
     """Tests again what variants concern."""
     fixed = {each.plan.name for each in paper.plans if not each.varied}
     varied = [row for row in rows if row.claim.plan not in fixed]
@@ -369,7 +369,7 @@ def _vary(paper: Paper, parts: Sequence[Part], study: Study, rows: Sequence[Test
             row.under.append(Under(name, seeds, found.verdict, found.holding))
 
 
-def _study(paper: Paper, parts: Sequence[Part], store: Store, confidence: float, *, whole: bool = True) -> Study:
+def _study(paper: Paper, parts: Sequence[PlanRuns], store: Store, confidence: float, *, whole: bool = True) -> Study:
     rows: dict[str, list[Row]] = {each.name: [*each.rows] for each in paper.kept}
     for part in parts:
         rows[part.plan.plan.name] = [*_rows(part.plan, part.runs, store), *_kept(part.plan)]

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from anabranch.experiments import versions
 from anabranch.experiments.blocks import mean_of_condition
-from anabranch.experiments.contrast import Comparison, ContrastVerdict, Entry
+from anabranch.experiments.contrast import Alternative, Comparison, ContrastVerdict
 from anabranch.experiments.effects import Effect
 from anabranch.experiments.sampling import Unit
 from anabranch.experiments.statistics import SIGNIFICANCE, Interval
@@ -116,17 +116,17 @@ _PHRASES = {
 _MOST_LISTED = 3
 
 
-def _is(entries: Sequence[Entry]) -> str:
+def _is(entries: Sequence[Alternative]) -> str:
     return "is" if len(entries) == 1 else "are"
 
 
-def _listed(entries: Sequence[Entry]) -> str:
+def _listed(entries: Sequence[Alternative]) -> str:
     if len(entries) > _MOST_LISTED:
         return f"{len(entries)} others"
     return ", ".join(named(entry.labels) for entry in entries)
 
 
-def _undecided(entries: Sequence[Entry]) -> str:
+def _undecided(entries: Sequence[Alternative]) -> str:
     one = len(entries) == 1
     undecided = f"{_listed(entries)} {_is(entries)} undecided"
     if all(entry.difference is not None and len(entry.difference.by_unit) == 1 for entry in entries):
@@ -192,7 +192,7 @@ def versions_table(comparisons: Sequence[Comparison]) -> Table:
 _HIGHER = {ContrastVerdict.BETTER: "higher", ContrastVerdict.WORSE: "lower"}
 
 
-def verdict(entry: Entry, *, named_unit: bool = True) -> str:
+def verdict(entry: Alternative, *, named_unit: bool = True) -> str:
     """The verdict, and how many more seeds or networks would decide it."""
     if entry.more is None:
         return str(entry.verdict)

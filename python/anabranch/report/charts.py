@@ -12,7 +12,7 @@ import polars as pl
 
 from anabranch.experiments import statistics, summary
 from anabranch.experiments.blocks import mean_of_condition
-from anabranch.experiments.contrast import Comparison, ContrastVerdict, Entry
+from anabranch.experiments.contrast import Alternative, Comparison, ContrastVerdict
 from anabranch.experiments.plan import Figure
 from anabranch.experiments.statistics import Array
 from anabranch.report.document import IntervalChart, Item, Line, LineChart, MapChart, Tile, Tone
@@ -66,7 +66,7 @@ def differences(comparison: Comparison, name: str) -> IntervalChart:
     )
 
 
-def _item(entry: Entry, scale: float) -> Item:
+def _item(entry: Alternative, scale: float) -> Item:
     label = summary.named(entry.labels)
     if entry.difference is None:
         mean = numerals.plus_minus(entry.mean.estimate * scale, entry.mean.half_width * scale)
@@ -144,11 +144,11 @@ def maps(figure: Figure, comparisons: Sequence[Comparison], name: str) -> Iterat
         )
 
 
-def _size(entry: Entry) -> float:
+def _size(entry: Alternative) -> float:
     return abs(entry.difference.mean.estimate) if entry.difference is not None else 0.0
 
 
-def _tile(entry: Entry, quantity: Quantity, widest: float) -> Tile:
+def _tile(entry: Alternative, quantity: Quantity, widest: float) -> Tile:
     """What is certain is coloured, the stronger the larger it is."""
     assert entry.difference is not None
     mean, scale = entry.difference.mean, quantity.scale

@@ -17,7 +17,7 @@ from anabranch import _core
 from anabranch.errors import InputError
 from anabranch.experiments import origin, store, summary, sweep, table, unfinished, versions
 from anabranch.experiments.conditions import Run
-from anabranch.experiments.contrast import Comparison, ContrastVerdict, Entry
+from anabranch.experiments.contrast import Alternative, Comparison, ContrastVerdict
 from anabranch.experiments.contrast_spec import Contrast
 from anabranch.experiments.origin import Origin
 from anabranch.experiments.plan import Figure, Plan
@@ -289,7 +289,7 @@ _EFFECTS = "Means over the other factor, as differences from the best, or from t
 _SIGNS = {"good": "▲ ", "bad": "▼ ", "same": "= ", "open": "? ", "plain": ""}
 
 
-def _mark(entry: Entry, text: str) -> Mark:
+def _mark(entry: Alternative, text: str) -> Mark:
     tone = charts.TONES[entry.verdict]
     # Colour alone tells nothing to some readers, and nothing in a print without colour.
     return Mark(f"{_SIGNS[tone]}{text}", tone)

@@ -23,7 +23,7 @@ from anabranch.results.playerlog import PlayerLog
 from anabranch.results.recording import Array
 from anabranch.runs import verdict
 from anabranch.runs.captureaccount import SLICE_S, Spent, account
-from anabranch.runs.parts import Part, by_cause, path_of
+from anabranch.runs.parts import LinkTime, by_cause, path_of
 
 _MOST_SLICES = 500_000
 
@@ -64,7 +64,7 @@ class CaptureExplanation:
     window_full_s: float
     possible_bits: float
     useful_share: float
-    parts: tuple[Part, ...]
+    parts: tuple[LinkTime, ...]
     lacks: tuple[str, ...]
     stalls_s: tuple[tuple[float, float], ...] = ()
 
@@ -130,7 +130,7 @@ def explain_capture(
     due, full, spent = account(paths, flow, _edges(flow), span)
     bits = _bits(paths, spent)
     possible = sum(bits.values())
-    parts = [Part(*key, value, value / possible if possible else 0.0) for key, value in bits.items()]
+    parts = [LinkTime(*key, value, value / possible if possible else 0.0) for key, value in bits.items()]
     parts.sort(key=lambda part: -part.share)
     return CaptureExplanation(
         file=str(place),

@@ -18,7 +18,7 @@ from anabranch.errors import InputError
 from anabranch.results import downloads, events, linktime, metrics, recording
 from anabranch.results.linktime import SLICE_S
 from anabranch.runs import reading, remedies, runfolder, trials, verdict
-from anabranch.runs.parts import Part, by_cause, path_of
+from anabranch.runs.parts import LinkTime, by_cause, path_of
 from anabranch.runs.trials import WhatIf
 from anabranch.system import regular
 
@@ -83,7 +83,7 @@ class Explanation:
     due_s: float
     possible_bits: float
     useful_share: float
-    parts: tuple[Part, ...]
+    parts: tuple[LinkTime, ...]
     buffer_s: float | None = None
     what_if: WhatIf | None = None
     _over_time: _OverTime | None = field(default=None, compare=False, repr=False)
@@ -495,7 +495,7 @@ def _account(
     possible = float(rows["bits"].sum())
     sums = rows.group_by("path", "cause", "by").agg(pl.col("bits").sum()).sort("bits", "path", "cause", descending=True)
     parts = [
-        Part(row["path"], row["cause"], row["by"], row["bits"], row["bits"] / possible if possible else 0.0)
+        LinkTime(row["path"], row["cause"], row["by"], row["bits"], row["bits"] / possible if possible else 0.0)
         for row in sums.iter_rows(named=True)
     ]
     return Explanation(

@@ -10,7 +10,7 @@ SHARED = "shared"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LinkTime:
     """What some link time of a path went to.
 
     Attributes:
@@ -28,7 +28,7 @@ class Part:
     share: float
 
 
-def by_cause(parts: Iterable[Part]) -> dict[str, float]:
+def by_cause(parts: Iterable[LinkTime]) -> dict[str, float]:
     """The share of each cause, all paths together, the largest first."""
     shares: dict[str, float] = {}
     for part in parts:
@@ -36,14 +36,14 @@ def by_cause(parts: Iterable[Part]) -> dict[str, float]:
     return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
-def of_outages(parts: Sequence[Part]) -> list[Part]:
+def of_outages(parts: Sequence[LinkTime]) -> list[LinkTime]:
     """The same, where what an outage lost belongs to the outage."""
     if all(part.cause != _OUTAGE for part in parts):
         return list(parts)
     return [replace(part, cause=_OUTAGE) if part.cause == _OF_OUTAGE else part for part in parts]
 
 
-def path_of(parts: Sequence[Part], cause: str | None) -> str | None:
+def path_of(parts: Sequence[LinkTime], cause: str | None) -> str | None:
     """The path to look at for a cause: the one that most of the cause's share is of; none if it has no part.
 
     What a path loses while it waits for another one counts for that one, which has the fault: the last bytes are on it,

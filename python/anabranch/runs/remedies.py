@@ -13,7 +13,7 @@ from anabranch.results import linktime
 from anabranch.runs.parts import by_cause, of_outages
 
 if TYPE_CHECKING:
-    from anabranch.runs.parts import Part
+    from anabranch.runs.parts import LinkTime
 
 LEAST_SHARE = 0.01
 """A cause with less than this share of what was possible is not worth a run: without it, less than a percent is won."""
@@ -376,7 +376,11 @@ _REMEDIES: Mapping[str, Callable[[_Case], _Found]] = {
 
 
 def of_parts(
-    scenario: Mapping[str, Any], entry: int, capacity: Mapping[str, float], useful_share: float, parts: Sequence[Part]
+    scenario: Mapping[str, Any],
+    entry: int,
+    capacity: Mapping[str, float],
+    useful_share: float,
+    parts: Sequence[LinkTime],
 ) -> list[Remedy]:
     """The remedies worth trying, those of the largest causes first.
 

@@ -9,7 +9,7 @@ from anabranch.results import linktime
 from anabranch.runs.parts import by_cause, of_outages
 
 if TYPE_CHECKING:
-    from anabranch.runs.parts import Part
+    from anabranch.runs.parts import LinkTime
     from anabranch.runs.trials import WhatIf
 
 _UNEXPLAINED, _REQUEST, _RECEIVE_WINDOW = "unexplained", "request", "receive-window"
@@ -79,7 +79,7 @@ def _least(usual: Mapping[str, tuple[float, float]], cause: str, requests: float
     return min(alone + per_request * requests, _MOST)
 
 
-def first_cause(parts: Sequence[Part], what_if: WhatIf | None) -> str | None:
+def first_cause(parts: Sequence[LinkTime], what_if: WhatIf | None) -> str | None:
     """The cause to look at first; none if none matters.
 
     By the account alone that is the largest one. With repeated runs, it is the cause of which the share of
@@ -108,7 +108,7 @@ def first_cause(parts: Sequence[Part], what_if: WhatIf | None) -> str | None:
     return max((cause for cause in scores if cause in large), key=lambda cause: scores[cause], default=None)
 
 
-def first_of_capture(parts: Sequence[Part], requests: float, window_full: float) -> str | None:
+def first_of_capture(parts: Sequence[LinkTime], requests: float, window_full: float) -> str | None:
     """The cause of a capture to look at first: the largest that matters; none if none does.
 
     Args:

@@ -29,7 +29,7 @@ USUAL_PARTS = tuple(part for part in Part if part not in (Part.COUPLED, Part.DRA
 attached first, and that of drawn test cases."""
 
 
-class Quantity(Enum):
+class ComparedQuantity(Enum):
     """A quantity that is compared: its name in reports, its field of a measurement, and how tables show it."""
 
     GOODPUT = ("goodput", "goodput_bps", "goodput, Mb/s", 1e-6, 3)
@@ -60,7 +60,7 @@ class Criterion:
         number: The tolerance as a number, up or down.
     """
 
-    quantity: Quantity
+    quantity: ComparedQuantity
     share: float | None = None
     number: float | None = None
 
@@ -73,28 +73,28 @@ USUAL_GOODPUT = 0.05
 USUAL_SHARE = 0.9
 """The share of the test cases of (a) that have to meet it."""
 
-_RETRANSMISSIONS = Criterion(Quantity.RETRANSMISSIONS, share=0.25, number=20.0)
-_STRICT_GOODPUT = Criterion(Quantity.GOODPUT, share=0.05)
-_FIRST_SHARE = Criterion(Quantity.FIRST_SHARE, number=0.05)
-_GOODPUT = (Criterion(Quantity.GOODPUT, share=0.10),)
+_RETRANSMISSIONS = Criterion(ComparedQuantity.RETRANSMISSIONS, share=0.25, number=20.0)
+_STRICT_GOODPUT = Criterion(ComparedQuantity.GOODPUT, share=0.05)
+_FIRST_SHARE = Criterion(ComparedQuantity.FIRST_SHARE, number=0.05)
+_GOODPUT = (Criterion(ComparedQuantity.GOODPUT, share=0.10),)
 
 OF_PART: dict[Part, Criteria] = {
-    Part.ONE_PATH: (Criterion(Quantity.GOODPUT, share=0.15), _RETRANSMISSIONS),
+    Part.ONE_PATH: (Criterion(ComparedQuantity.GOODPUT, share=0.15), _RETRANSMISSIONS),
     Part.SEVERAL_PATHS: _GOODPUT,
     Part.OUR_SERVER: _GOODPUT,
     Part.DASH: (
-        Criterion(Quantity.MEAN_BITRATE, share=0.10),
-        Criterion(Quantity.SWITCHES, share=0.25, number=5.0),
-        Criterion(Quantity.STALLS, number=1.0),
+        Criterion(ComparedQuantity.MEAN_BITRATE, share=0.10),
+        Criterion(ComparedQuantity.SWITCHES, share=0.25, number=5.0),
+        Criterion(ComparedQuantity.STALLS, number=1.0),
     ),
     Part.HANDOFF: _GOODPUT,
-    Part.ON_OFF: (Criterion(Quantity.CHUNK_TIME, share=0.10),),
+    Part.ON_OFF: (Criterion(ComparedQuantity.CHUNK_TIME, share=0.10),),
     Part.DRAWN: (_STRICT_GOODPUT, _RETRANSMISSIONS),
     Part.COUPLED: (*_GOODPUT, _FIRST_SHARE),
 }
 """The criteria of every test case that has none of its own."""
 
-SHARED_LINK: Criteria = (_STRICT_GOODPUT, _RETRANSMISSIONS, Criterion(Quantity.SMALLEST_SHARE, number=0.05))
+SHARED_LINK: Criteria = (_STRICT_GOODPUT, _RETRANSMISSIONS, Criterion(ComparedQuantity.SMALLEST_SHARE, number=0.05))
 """Of two sessions on the same links."""
 
 RATE_BASED: Criteria = (_STRICT_GOODPUT, _RETRANSMISSIONS)
@@ -104,7 +104,7 @@ UNLIKE_PATHS: Criteria = (_STRICT_GOODPUT, _RETRANSMISSIONS, _FIRST_SHARE)
 """Of unlike paths, or a control by rate, in (b)."""
 
 CHUNKS_OVER_UNLIKE_PATHS: Criteria = (
-    Criterion(Quantity.CHUNK_TIME, share=0.10),
-    Criterion(Quantity.CHUNK_TIME_P90, share=0.10),
+    Criterion(ComparedQuantity.CHUNK_TIME, share=0.10),
+    Criterion(ComparedQuantity.CHUNK_TIME_P90, share=0.10),
 )
 """Of unlike paths, or a control by rate, in (f)."""

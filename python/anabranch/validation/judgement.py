@@ -13,7 +13,7 @@ import numpy as np
 from anabranch.experiments import statistics
 from anabranch.experiments.statistics import Array, Interval
 from anabranch.validation.cases import TestCase
-from anabranch.validation.criteria import USUAL_GOODPUT, USUAL_SHARE, Criterion, Part, Quantity
+from anabranch.validation.criteria import USUAL_GOODPUT, USUAL_SHARE, ComparedQuantity, Criterion, Part
 from anabranch.validation.measurement import Measurement
 
 
@@ -138,7 +138,7 @@ class Judgement:
     def usual(self) -> Equivalence:
         """For (a): whether the goodput is within the tolerance of most test cases."""
         for compared in self.compared:
-            if compared.criterion.quantity is Quantity.GOODPUT:
+            if compared.criterion.quantity is ComparedQuantity.GOODPUT:
                 return Equivalence.within_share(compared.ratio, USUAL_GOODPUT)
         return Equivalence.INCONCLUSIVE
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from anabranch.results.downloads import quantile, times_s
 from anabranch.validation.cases import FIRST_PATH, TestCase
-from anabranch.validation.criteria import Quantity
+from anabranch.validation.criteria import ComparedQuantity
 
 
 class UnobservedError(Exception):
@@ -99,7 +99,7 @@ class Measurement:
         found.check(case)
         return found
 
-    def get(self, quantity: Quantity) -> float | None:
+    def get(self, quantity: ComparedQuantity) -> float | None:
         """One of the quantities; ``None`` if it was not observed."""
         value: float | None = getattr(self, quantity.field)
         return value

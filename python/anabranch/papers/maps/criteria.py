@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from anabranch.experiments import summary
 from anabranch.experiments.claims import Filled, table
-from anabranch.experiments.contrast import Comparison, ContrastVerdict, Entry
+from anabranch.experiments.contrast import Alternative, Comparison, ContrastVerdict
 from anabranch.experiments.statistics import Interval
 from anabranch.experiments.study import Study
 from anabranch.wording import numerals, quantities
@@ -27,7 +27,7 @@ class Place:
     """One of the compared at a place of the map."""
 
     comparison: Comparison
-    entry: Entry
+    entry: Alternative
     difference: Interval
 
     @property
