@@ -372,7 +372,7 @@ def _on_off() -> list[TestCase]:
     ]
 
 
-DRAWN_RUNS = 12
+DRAWN_RUNS = 48
 """Live runs of a drawn test case, of which there are many."""
 
 
