@@ -158,10 +158,11 @@ fn data_goes_on_arriving_after_a_handoff_under_every_control_and_scheduler() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The most seconds of stalls in the next test. An estimate that decays costs hundreds. With `linux` and data committed
-/// into the buffer, seeds 0 to 19 have 0 to 22 s, 5.9 in the mean: what the send buffer of the path that is cut holds
-/// has to be sent again. The others have less than two seconds.
-const MOST_STALLED_S: f64 = 30.0;
+/// The most seconds of stalls in the next test, in the mean over the seeds. An estimate that decays costs hundreds.
+/// With `linux` and data committed into the buffer, twenty seeds have 0 to 22 s, 5.9 in the mean: what the send buffer
+/// of the path that is cut holds has to be sent again. The others have less than two seconds.
+const MOST_STALLED_S: f64 = 10.0;
+const SEEDS: u64 = 20;
 
 /// The whole video, with the cut in the middle: an estimate of the path's rate has five minutes to decay on a path that
 /// the scheduler and the receive window hold back.
@@ -172,9 +173,14 @@ fn bbr_keeps_its_estimate_of_a_path_that_is_held_back() {
             let shipped = catalogue::scenario("handoff/large-handoff").unwrap();
             let chosen = [("congestion_control", "bbr"), ("scheduler", scheduler), ("commit", commit)];
             let chosen = chosen.map(|(key, value)| (format!("transport.{key}"), value.to_string()));
-            let outcome = run(&overridden(shipped.text, shipped.name, &chosen), &RunOptions::default(), &mut |_| true);
-            let stalled_s = outcome.metrics.sessions[0].viewer.as_ref().unwrap().stall_s;
-            assert_eq!(outcome.metrics.ended, Ended::Finished, "{scheduler} {commit}");
+            let scenario = overridden(shipped.text, shipped.name, &chosen);
+            let seeds = if (scheduler, commit) == ("linux", "into-buffer") { SEEDS } else { 1 };
+            let stalls_s = (0..seeds).map(|seed| {
+                let outcome = run(&scenario, &RunOptions { seed, ..RunOptions::default() }, &mut |_| true);
+                assert_eq!(outcome.metrics.ended, Ended::Finished, "{scheduler} {commit}");
+                outcome.metrics.sessions[0].viewer.as_ref().unwrap().stall_s
+            });
+            let stalled_s = stalls_s.sum::<f64>() / seeds as f64;
             assert!(stalled_s < MOST_STALLED_S, "{scheduler} {commit}: {stalled_s} s");
         }
     }
