@@ -263,24 +263,6 @@ def _capture(namespace: str, file: Path, port: int) -> Iterator[None]:
         process.wait()
 
 
-@dataclass(frozen=True)
-class Named:
-    """What was named in a run with a fault."""
-
-    kind: Kind
-    found: CaptureExplanation
-
-    @property
-    def cause_is_right(self) -> bool:
-        """Whether the first cause is one that the fault may be named by."""
-        return self.found.first_cause in self.kind.causes
-
-    @property
-    def path_is_right(self) -> bool:
-        """Whether the path to look at first is the one with the fault. A path that waits for it is not."""
-        return self.kind.path in (None, self.found.first_path)
-
-
 def faulty(labels: Mapping[str, Any]) -> dict[str, Any]:
     """The run that these labels name: with the first drawn fault of a kind that costs enough."""
     kind, network = KINDS[labels["kind"]], Network.drawn(labels["seed"], labels["kind"])
@@ -294,21 +276,21 @@ def faulty(labels: Mapping[str, Any]) -> dict[str, Any]:
                 without[str(unharmed)] = explain_capture(healthy).due_s
             found = explain_capture(captured(network, keys, kind.chunks, Path(name) / f"{attempt}"))
             if found.due_s - without[str(unharmed)] >= LEAST_COST * found.due_s:
-                return row(Named(kind, found))
+                return row(kind, found)
     return {"name": kind.name, "planted": False}
 
 
-def row(one: Named) -> dict[str, Any]:
-    """What was named, for the table."""
+def row(kind: Kind, found: CaptureExplanation) -> dict[str, Any]:
+    """What was named, for the table. A path that waits for the one with the fault is not right."""
     return {
-        "name": one.kind.name,
+        "name": kind.name,
         "planted": True,
-        "path": one.kind.path,
-        "causes": [f"{cause} {100 * share:.1f} %" for cause, share in list(one.found.causes.items())[:3]],
-        "capture": one.found.first_cause or "none",
-        "capture_is_right": one.cause_is_right,
-        "capture_path": one.found.first_path,
-        "capture_path_is_right": one.path_is_right,
+        "path": kind.path,
+        "causes": [f"{cause} {100 * share:.1f} %" for cause, share in list(found.causes.items())[:3]],
+        "capture": found.first_cause or "none",
+        "capture_is_right": found.first_cause in kind.causes,
+        "capture_path": found.first_path,
+        "capture_path_is_right": kind.path in (None, found.first_path),
     }
 
 
