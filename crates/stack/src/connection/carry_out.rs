@@ -87,9 +87,10 @@ impl Connection {
 
     /// Everything that could be sent was sent.
     pub(super) fn end_burst(&mut self, now: Instant) {
-        let decay = self.config.transport.idle_restart;
         // A rate that the connection's cap limits does not show the path.
         let allowed_at = now.max(self.pace_cap.until());
+        // An application that waits for room to write is not what leaves a window unused.
+        let decay = self.config.transport.idle_restart && !self.writer_waits();
         for at in self.subflows.take_unsettled().iter() {
             let waits_for_pace = self.subflows[at].sender.paced_until() > allowed_at && self.has_supply(at);
             let before = self.subflows.settle(now, at, waits_for_pace, decay);

@@ -34,8 +34,13 @@ impl Connection {
     /// did.
     #[inline]
     pub(super) fn expand_send_buffer(&mut self, at: usize) -> bool {
-        let waits = self.config.transport.commit == Commit::IntoBuffer && self.outgoing.writer_waits();
-        waits && self.subflows.answered(at).expand_send_buffer()
+        self.writer_waits() && self.subflows.answered(at).expand_send_buffer()
+    }
+
+    /// Whether data commits into the buffer, and the application waits for room in it (`SOCK_NOSPACE`).
+    #[inline]
+    pub(super) fn writer_waits(&self) -> bool {
+        self.config.transport.commit == Commit::IntoBuffer && self.outgoing.writer_waits()
     }
 
     /// Where data commits into the buffer, the connection's is as large as those of its subflows.

@@ -14,8 +14,9 @@ pub(super) struct WindowUsage {
     peak: u32,
     /// The round ends when this is acknowledged.
     round_end: u64,
-    /// The most packets in flight since the window was last full, and the time.
+    /// The most packets in flight since the window was last full, or decayed.
     used: u32,
+    /// When it was last full, or looked at whether it was used.
     pub full_at: Instant,
 }
 
@@ -44,8 +45,8 @@ impl Sender {
     }
 
     /// To be called when everything that could be sent was sent, and some was: notes whether the window limited the
-    /// sender, and decays a window that was not used for a timeout (RFC 2861). Returns the window before, if it
-    /// decayed.
+    /// sender, and looks once a timeout whether it was used. A window that was not may `decay` (RFC 2861). Returns the
+    /// window before, if it decayed.
     pub fn after_sending(&mut self, now: Instant, decay: bool) -> Option<Packets> {
         let limited = self.board.in_flight() >= self.window.cwnd.floor() || std::mem::take(&mut self.deferring);
         let out = self.board.packets_out();
@@ -58,22 +59,22 @@ impl Sender {
             return None;
         }
         self.usage.used = self.usage.used.max(out);
-        let decays = decay && now.since(self.usage.full_at) >= self.rtt.rto() && !self.control.governs_itself();
-        if decays { self.decay_unused(now) } else { None }
+        if now.since(self.usage.full_at) < self.rtt.rto() || self.control.governs_itself() {
+            return None;
+        }
+        self.usage.full_at = now;
+        if decay && self.phase == Phase::Open { self.decay_unused() } else { None }
     }
 
     /// Linux's `tcp_cwnd_application_limited`: moves halfway from the window to its used part. Returns the window
     /// before, if it is another.
-    fn decay_unused(&mut self, now: Instant) -> Option<Packets> {
+    fn decay_unused(&mut self) -> Option<Packets> {
         let before = self.window.cwnd;
-        if self.phase == Phase::Open {
-            let used = self.usage.used.max(INITIAL_WINDOW);
-            if used < self.window.cwnd.floor() {
-                self.window.ssthresh = self.current_ssthresh();
-                self.window.cwnd = Packets::from_f64((self.window.cwnd.as_f64() + f64::from(used)) / 2.0);
-            }
+        let used = std::mem::take(&mut self.usage.used).max(INITIAL_WINDOW);
+        if used < before.floor() {
+            self.window.ssthresh = self.current_ssthresh();
+            self.window.cwnd = Packets::from_f64((before.as_f64() + f64::from(used)) / 2.0);
         }
-        (self.usage.used, self.usage.full_at) = (0, now);
         self.unless_unchanged(before)
     }
 

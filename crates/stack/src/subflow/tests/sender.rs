@@ -251,3 +251,18 @@ fn windows_are_whole_after_a_reduction_unless_reported_otherwise() {
         assert_eq!(bed.subflow.sender.window().ssthresh.as_f64(), expected);
     }
 }
+
+#[test]
+fn a_window_decays_a_timeout_after_its_application_last_waited_for_room() {
+    let mut bed = Bed::new(40);
+    bed.set_window(40, 20);
+    let mut decays = |now: u64, decay: bool| {
+        bed.wait_until(now);
+        let sender = &mut bed.subflow.sender;
+        sender.on_sent(at(now), sender.next() - 1, PACKET, false);
+        sender.after_sending(at(now), decay).map(|before| (before.floor(), sender.window().cwnd.floor()))
+    };
+    assert_eq!(decays(1000 + RTO, false), None, "the application has more to write, and waits for room");
+    assert_eq!(decays(1000 + 2 * RTO - 1, true), None, "less than a timeout ago");
+    assert_eq!(decays(1000 + 2 * RTO, true), Some((40, 25)), "halfway to the initial window");
+}
