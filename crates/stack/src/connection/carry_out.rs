@@ -78,6 +78,10 @@ impl Connection {
     pub(super) fn queue(&mut self, now: Instant, at: usize, chunk: Chunk) {
         // Where data commits at the window, the window decays when the data is sent (`decay_idle_window`).
         let decay = self.config.transport.idle_restart && self.config.transport.commit == Commit::IntoBuffer;
+        if self.config.transport.subflow_windows {
+            let window = self.outgoing.window_end().saturating_sub(chunk.stream_offset);
+            self.subflows.peer_window(at).raise(window);
+        }
         let payload = self.full_payload(at);
         let subflow = self.subflows.change(at);
         let records = subflow.give(chunk, payload);

@@ -194,7 +194,7 @@ impl Connection {
             let Some(payload) = self.size_to_send(now, at, payload, Source::Queue) else { continue };
             let subflow = &self.subflows[at];
             let next = subflow.peek(u64::from(payload)).filter(|_| subflow.sender.has_room());
-            if let Some(chunk) = next.and_then(|chunk| self.within_window(chunk)) {
+            if let Some(chunk) = next.and_then(|chunk| self.within_window(at, chunk)) {
                 return Some(NextSegment::Data { at, chunk, source: Source::Queue });
             }
         }
@@ -433,14 +433,27 @@ impl Connection {
         self.mode() != Mode::Plain || position == first || within
     }
 
-    /// The part of a queued chunk that the window allows. What was queued lay within it, but that of plain TCP may
-    /// shrink.
-    fn within_window(&self, chunk: Chunk) -> Option<Chunk> {
+    /// The part of a queued chunk that the window allows: what was queued lay within it, but that of plain TCP may
+    /// shrink, and so may a subflow's own.
+    #[inline]
+    fn within_window(&self, at: usize, chunk: Chunk) -> Option<Chunk> {
         if self.mode() != Mode::Plain {
-            return Some(chunk);
+            return self.subflow_window_allows(at, chunk.len).then_some(chunk);
         }
         let space = self.outgoing.window_end().saturating_sub(chunk.stream_offset);
         (space > 0).then_some(Chunk { len: chunk.len.min(space), ..chunk })
+    }
+
+    /// Whether a subflow's own window has room for the next `bytes` on it (Linux's `tcp_snd_wnd_test`), where there is
+    /// such a window. If nothing is in flight they may leave all the same: no acknowledgment would say that the window
+    /// has opened (Linux sends them when a timeout has passed). Before the first acknowledgment no window is known.
+    #[inline]
+    pub(super) fn subflow_window_allows(&self, at: usize, bytes: u64) -> bool {
+        let subflow = &self.subflows[at];
+        let window = &subflow.peer_window;
+        let ends_within = subflow.sender.next() + bytes <= subflow.sender.acked() + window.bytes();
+        let counts = self.config.transport.subflow_windows && window.largest() > 0;
+        ends_within || !counts || subflow.sender.board().is_empty()
     }
 
     /// Opportunistic retransmission and penalisation (Raiciu et al., NSDI 2012; legacy `mptcp_rcv_buf_optimization`):

@@ -333,8 +333,16 @@ impl Connection {
         u64::from(segment.window) << self.subflows[at].peer().window_scale
     }
 
-    /// Processes DATA_ACK and the shared window, which counts from it.
+    /// Processes DATA_ACK and the shared window, which counts from it. Where subflows have windows of their own, every
+    /// acknowledgment updates that of its subflow.
     pub(super) fn take_data_acknowledgment(&mut self, now: Instant, at: usize, segment: &Segment) {
+        let window = if self.config.transport.subflow_windows {
+            let acked = segment.ack.expand(self.subflows[at].isn, self.subflows[at].sender.acked());
+            self.update_window(at, acked, segment);
+            self.subflows[at].peer_window.bytes()
+        } else {
+            self.window_of(at, segment)
+        };
         let Some(ack) = segment.dss.and_then(|dss| dss.data_ack).filter(|_| self.mode() == Mode::Multipath) else {
             return;
         };
@@ -349,13 +357,6 @@ impl Connection {
         if self.outgoing.on_ack(offset) {
             self.on_progress(now);
         }
-        let window = if self.config.transport.subflow_windows {
-            let acked = segment.ack.expand(self.subflows[at].isn, self.subflows[at].sender.acked());
-            self.update_window(at, acked, segment);
-            self.subflows[at].peer_window.bytes()
-        } else {
-            self.window_of(at, segment)
-        };
         self.outgoing.on_window(offset.min(self.outgoing.next) + window);
     }
 

@@ -110,10 +110,11 @@ pub struct Transport {
     /// `upstream` (an idle subflow retransmits the first unacknowledged data, and everything is retransmitted once the
     /// subflow is stale, as upstream Linux does).
     pub failover: Failover,
-    /// Handle receive windows as upstream Linux does. A sender keeps a window for each subflow, which an acknowledgment
-    /// of the same subflow bytes never reduces. It adds this window to each data acknowledgment, and so can send beyond
-    /// what the peer advertised. A receiver acknowledges such data on the subflow, and drops what arrives ahead of a
-    /// hole in the stream. Needs `failover = "upstream"`, whose timer sends that again.
+    /// Handle receive windows as upstream Linux does. A sender keeps a window for each subflow, which limits what is in
+    /// flight on it, and which an acknowledgment of the same subflow bytes never reduces. It adds this window to each
+    /// data acknowledgment, and so can send beyond what the peer advertised. A receiver acknowledges such data on the
+    /// subflow, and drops what arrives ahead of a hole in the stream. Needs `failover = "upstream"`, whose timer sends
+    /// that again.
     pub subflow_windows: bool,
     /// When the shared receive window is full, retransmit the first unacknowledged data on a faster subflow.
     pub opportunistic_retransmission: bool,

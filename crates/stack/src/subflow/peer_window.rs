@@ -25,6 +25,12 @@ impl PeerWindow {
         counts
     }
 
+    /// Data that is given to the subflow lies in a window of the connection with so many bytes from there on: the
+    /// subflow's is no smaller, until it is updated (Linux's `mptcp_check_allowed_size`).
+    pub fn raise(&mut self, bytes: u64) {
+        self.bytes = self.bytes.max(bytes);
+    }
+
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -52,5 +58,17 @@ mod tests {
         assert!(!window.update(9, 1, 90_000), "an acknowledgment that is late");
         assert!(window.update(5, 2, 0), "a closed one");
         assert_eq!((window.bytes(), window.largest()), (0, 60_000));
+    }
+
+    #[test]
+    fn data_of_the_connection_raises_it_until_the_next_update() {
+        let mut window = PeerWindow::default();
+        assert!(window.update(1, 1, 1_000));
+        window.raise(3_000);
+        assert_eq!((window.bytes(), window.largest()), (3_000, 1_000));
+        window.raise(2_000);
+        assert!(!window.update(1, 1, 2_500), "of two that are equally new the larger counts");
+        assert!(window.update(1, 2, 1_200));
+        assert_eq!(window.bytes(), 1_200);
     }
 }

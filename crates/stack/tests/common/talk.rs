@@ -214,7 +214,10 @@ impl Talk {
         talk.emitted();
         talk.wait_until(20);
         let keys = capable(Some(PEER_KEY), Some(OUR_KEY), None);
+        // The third segment has the window of the SYN, scaled: 65 536 bytes.
+        let window = std::mem::replace(&mut talk.window, 512);
         talk.deliver(0, peer(1, 1).option(keys));
+        talk.window = window;
         talk.emitted();
         talk
     }

@@ -62,6 +62,32 @@ fn with_subflow_windows_data_leaves_beyond_what_was_advertised() {
     }
 }
 
+/// A subflow's own window limits what is in flight on it (Linux's `tcp_snd_wnd_test`), although the connection's never
+/// shrinks.
+#[test]
+fn with_subflow_windows_a_subflow_keeps_to_its_own() {
+    for (subflow_windows, expected) in [(false, 10 * 1_428), (true, 0)] {
+        let mut config = two_paths();
+        config.transport.commit = Commit::IntoBuffer;
+        config.transport.subflow_windows = subflow_windows;
+        let mut talk = Talk::served(config);
+        talk.window = 512;
+        talk.deliver(0, peer(1, 1).data_ack(0));
+        talk.end.write(1_000_000);
+        assert_eq!(payload(&mut talk), 10 * 1_428, "the rest of the window is queued");
+        talk.wait_until(40);
+        // Five of ten segments are acknowledged: the others fill a window of 6,400 bytes.
+        talk.window = 6_400 / 128;
+        talk.deliver(0, peer(1, 1 + 5 * 1_428).data_ack(0).echo(20));
+        assert_eq!(payload(&mut talk), expected);
+        // It holds nothing back once nothing is in flight.
+        talk.wait_until(60);
+        talk.window = 0;
+        talk.deliver(0, peer(1, 1 + 10 * 1_428 + expected).data_ack(0).echo(40));
+        assert!(payload(&mut talk) > 0);
+    }
+}
+
 #[test]
 fn no_more_is_sent_than_a_shrunk_window_allows() {
     // Of 3000 bytes a remainder of 80 waits until it is a segment.
