@@ -444,11 +444,11 @@ class Transport(TypedDict):
     once the subflow is stale, as upstream Linux does).
     """
     subflow_windows: NotRequired[bool]
-    """Handle receive windows as upstream Linux does. A sender keeps a window for each subflow, which an
-    acknowledgment of the same subflow bytes never reduces. It adds this window to each data acknowledgment,
-    and so can send beyond what the peer advertised. A receiver acknowledges such data on the subflow, and
-    drops what arrives ahead of a hole in the stream. Needs `failover = "upstream"`, whose timer sends that
-    again.
+    """Handle receive windows as upstream Linux does. A sender keeps a window for each subflow, which limits what
+    is in flight on it, and which an acknowledgment of the same subflow bytes never reduces. It adds this
+    window to each data acknowledgment, and so can send beyond what the peer advertised. A receiver
+    acknowledges such data on the subflow, and drops what arrives ahead of a hole in the stream. Needs
+    `failover = "upstream"`, whose timer sends that again.
     """
     opportunistic_retransmission: NotRequired[bool]
     """When the shared receive window is full, retransmit the first unacknowledged data on a faster subflow."""
