@@ -57,16 +57,11 @@ impl Connection {
                 false => Limit::NoData,
             };
         }
-        let position = self.subflows.iter().position(|subflow| subflow.id == view.id);
-        let paced_until = position.map_or(Instant::ZERO, |at| self.subflows[at].sender.paced_until());
+        let subflow = self.subflows.iter().find(|subflow| subflow.id == view.id);
+        let paced_until = subflow.map_or(Instant::ZERO, |subflow| subflow.sender.paced_until());
         let cap_until = self.pace_cap.until();
         if view.in_flight < view.cwnd.floor() && cap_until > now && cap_until >= paced_until {
             return Limit::PaceCap;
-        }
-        let next = view.queued.min(u64::from(view.mss));
-        let queue_fits = position.is_none_or(|at| self.subflow_window_allows(at, next));
-        if view.queued > 0 && view.room() > 0 && view.unrepaired == 0 && !queue_fits {
-            return Limit::ReceiveWindow;
         }
         if view.queued > 0 || view.room() == 0 || view.unrepaired > 0 {
             return if repairs { Limit::Recovery } else { Limit::Window };

@@ -336,6 +336,9 @@ impl Connection {
     /// Processes DATA_ACK and the shared window, which counts from it. Where subflows have windows of their own, every
     /// acknowledgment updates that of its subflow.
     pub(super) fn take_data_acknowledgment(&mut self, now: Instant, at: usize, segment: &Segment) {
+        if self.mode() != Mode::Multipath {
+            return;
+        }
         let window = if self.config.transport.subflow_windows {
             let acked = segment.ack.expand(self.subflows[at].isn, self.subflows[at].sender.acked());
             self.update_window(at, acked, segment);
@@ -343,9 +346,7 @@ impl Connection {
         } else {
             self.window_of(at, segment)
         };
-        let Some(ack) = segment.dss.and_then(|dss| dss.data_ack).filter(|_| self.mode() == Mode::Multipath) else {
-            return;
-        };
+        let Some(ack) = segment.dss.and_then(|dss| dss.data_ack) else { return };
         if !self.confirmed() {
             self.confirm(now);
         }

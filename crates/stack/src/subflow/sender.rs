@@ -216,7 +216,7 @@ impl Sender {
         self.timer = None;
         self.timeouts = 0;
         self.rtt.reset_backoff();
-        self.usage.full_at = now;
+        self.usage.checked_at = now;
         self.last_sent_at = now;
         if let Some(sample) = handshake_rtt {
             self.rtt.update(sample, 1, 1);

@@ -1,5 +1,5 @@
-//! A peer of plain TCP that shrinks its window (RFC 9293 section 3.8.6). Over Multipath TCP the window never shrinks
-//! (RFC 8684 section 3.3.5).
+//! A peer of plain TCP that shrinks its window (RFC 9293 section 3.8.6). Over Multipath TCP the window of the
+//! connection never shrinks (RFC 8684 section 3.3.5), but a subflow's own may.
 
 use crate::common::config;
 use crate::common::talk::*;

@@ -16,8 +16,8 @@ pub(super) struct WindowUsage {
     round_end: u64,
     /// The most packets in flight since the window was last full, or decayed.
     used: u32,
-    /// When it was last full, or looked at whether it was used.
-    pub full_at: Instant,
+    /// When the window was last full, or its use was last checked.
+    pub checked_at: Instant,
 }
 
 impl Sender {
@@ -45,7 +45,7 @@ impl Sender {
     }
 
     /// To be called when everything that could be sent was sent, and some was: notes whether the window limited the
-    /// sender, and looks once a timeout whether it was used. A window that was not may `decay` (RFC 2861). Returns the
+    /// sender, and checks once a timeout whether it was used. A window that was not may `decay` (RFC 2861). Returns the
     /// window before, if it decayed.
     pub fn after_sending(&mut self, now: Instant, decay: bool) -> Option<Packets> {
         let limited = self.board.in_flight() >= self.window.cwnd.floor() || std::mem::take(&mut self.deferring);
@@ -55,14 +55,14 @@ impl Sender {
             *usage = WindowUsage { limited, peak: out, round_end: self.next, ..*usage };
         }
         if self.window_limited() {
-            (self.usage.used, self.usage.full_at) = (0, now);
+            (self.usage.used, self.usage.checked_at) = (0, now);
             return None;
         }
         self.usage.used = self.usage.used.max(out);
-        if now.since(self.usage.full_at) < self.rtt.rto() || self.control.governs_itself() {
+        if now.since(self.usage.checked_at) < self.rtt.rto() || self.control.governs_itself() {
             return None;
         }
-        self.usage.full_at = now;
+        self.usage.checked_at = now;
         if decay && self.phase == Phase::Open { self.decay_unused() } else { None }
     }
 
@@ -124,7 +124,7 @@ impl Sender {
         self.window.ssthresh = self.current_ssthresh();
         let floor = cwnd.min(INITIAL_WINDOW);
         self.window.cwnd = Packets::whole((cwnd >> halvings).max(floor));
-        (self.usage.used, self.usage.full_at) = (0, now);
+        (self.usage.used, self.usage.checked_at) = (0, now);
         self.decayed_at = now;
     }
 
