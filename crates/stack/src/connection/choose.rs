@@ -129,6 +129,11 @@ impl Connection {
             {
                 return Some(NextSegment::Sample { at, position, len });
             }
+            if self.subflows[at].sender.probe_is_due()
+                && let Some(chunk) = self.new_data_for_probe(at)
+            {
+                return Some(NextSegment::Data { at, chunk, source: Source::Queue });
+            }
             if let Some((position, record, kind)) = self.subflows.change(at).sender.next_retransmission()
                 && self.window_allows(at, position, &record)
             {
@@ -173,6 +178,14 @@ impl Connection {
             self.waits.paced_until = Deadline::at(self.waits.paced_until.time().min(paced_until));
         }
         false
+    }
+
+    /// What is sent as a tail-loss probe: the next packet of the subflow's queue, whatever the congestion window is, if
+    /// there is one and the peer's window allows it (RFC 8985 section 7.3, Linux's `tcp_send_loss_probe`).
+    #[cold]
+    fn new_data_for_probe(&self, at: usize) -> Option<Chunk> {
+        let next = self.subflows[at].peek(u64::from(self.full_payload(at)));
+        next.and_then(|chunk| self.within_window(at, chunk))
     }
 
     /// Data that was queued on a subflow.

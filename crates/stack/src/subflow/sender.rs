@@ -491,7 +491,9 @@ impl Sender {
             self.size.note_sent(start, self.next);
         }
         self.after_transmission(now, len);
-        if !self.arm_probe(now, false) && (idle || self.runs(TimerKind::Probe)) {
+        if self.probe.is_due() {
+            self.probe.on_new_data(self.next);
+        } else if !self.arm_probe(now, false) && (idle || self.runs(TimerKind::Probe)) {
             self.restore_timeout(now);
         }
         start
@@ -543,6 +545,11 @@ impl Sender {
     /// size matters.
     pub fn may_retransmit(&self) -> bool {
         self.probe.is_due() || (self.board.lost() > 0 && self.has_room()) || self.exceeds_window()
+    }
+
+    /// Whether a tail-loss probe is to be sent.
+    pub fn probe_is_due(&self) -> bool {
+        self.probe.is_due()
     }
 
     /// The next packet to retransmit, if the window has room for it.

@@ -171,6 +171,8 @@ pub(crate) struct TailProbe {
     due: bool,
     /// The episode ends when this offset is acknowledged.
     high_mark: Option<u64>,
+    /// The probe was new data, whose acknowledgment proves no loss.
+    of_new_data: bool,
 }
 
 impl TailProbe {
@@ -180,6 +182,11 @@ impl TailProbe {
 
     pub fn take_due(&mut self) -> bool {
         std::mem::take(&mut self.due)
+    }
+
+    /// The probe is sent: a packet with new data, which ends here.
+    pub fn on_new_data(&mut self, end: u64) {
+        *self = TailProbe { due: false, high_mark: Some(end), of_new_data: true };
     }
 }
 
@@ -413,7 +420,7 @@ impl Sender {
         outcome: &mut AckOutcome,
     ) {
         let Some(high_mark) = self.probe.high_mark.filter(|mark| acked >= *mark) else { return };
-        if needless {
+        if needless || self.probe.of_new_data {
             self.probe.high_mark = None;
         } else if acked > high_mark {
             self.probe.high_mark = None;
@@ -480,7 +487,7 @@ impl Sender {
         let calm = matches!(self.phase, Phase::Open | Phase::Disorder);
         if !self.release_withheld(now) && calm && self.board.last_missing().is_some() {
             let due = !self.sample_as_probe();
-            self.probe = TailProbe { due, high_mark: Some(self.next) };
+            self.probe = TailProbe { due, high_mark: Some(self.next), of_new_data: false };
         }
         self.arm_timeout(now);
     }

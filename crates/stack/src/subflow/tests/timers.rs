@@ -40,6 +40,20 @@ fn while_a_probe_waits_for_its_answer_the_next_packet_sets_the_timeout_of_the_fi
 }
 
 #[test]
+fn a_probe_of_new_data_proves_no_loss_when_more_is_acknowledged() {
+    let mut bed = Bed::new(10);
+    bed.send(10);
+    let probe = 1000 + 2 * RTT + 2;
+    bed.fire_at(probe);
+    assert!(bed.subflow.sender.probe_is_due());
+    // The window is full; the timeout counts from the probe.
+    bed.send(1);
+    assert_eq!((bed.retransmit(), bed.deadline()), (vec![], Some(probe + RTO)));
+    bed.send(1).wait_until(probe + RTT);
+    assert!(bed.ack(12).reduced.is_none());
+}
+
+#[test]
 fn a_lone_packet_is_given_the_time_of_a_delayed_acknowledgment() {
     let mut bed = Bed::new(10);
     bed.send_with_rest(1, false);
