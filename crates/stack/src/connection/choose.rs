@@ -148,20 +148,30 @@ impl Connection {
                 return Some(choice);
             }
             // What was written is sent before the application's next write.
-            if self.outgoing.write_placed() && self.waits.filling.take().is_some() {
+            if self.waits.filling.is_some() && self.outgoing.write_placed() {
+                self.end_filling(now);
                 continue;
             }
             let choice = self.schedule(now);
             if choice.is_some() {
                 return choice;
             }
-            if self.waits.filling.take().is_none() {
-                self.outgoing.write_all();
-                if !self.expand_send_buffers() {
-                    return None;
-                }
+            if self.waits.filling.is_some() {
+                self.end_filling(now);
+                continue;
+            }
+            self.outgoing.write_all();
+            if !self.expand_send_buffers() {
+                return None;
             }
         }
+    }
+
+    /// Everything was placed that can be: what is queued is sent. The connection's timer starts before any of it has
+    /// left (Linux's `__mptcp_push_pending`).
+    fn end_filling(&mut self, now: Instant) {
+        self.waits.filling = None;
+        self.arm_progress(now);
     }
 
     /// Whether the subflow may send data now; records when only pacing, its own or the connection's, prevents it.
@@ -278,6 +288,9 @@ impl Connection {
             self.note_waits(now, false, false);
             return None;
         }
+        if unsent > 0 {
+            self.note_period(now);
+        }
         self.decay_idle_windows(now);
         let candidates = self.candidates(now, None);
         if candidates.is_empty() {
@@ -292,7 +305,6 @@ impl Connection {
     }
 
     fn schedule_new(&mut self, now: Instant, candidates: SubflowSet) -> Option<NextSegment> {
-        self.note_period(now);
         let connection = self.connection_view(now);
         let flight = self.forecasting.list_flight(&self.subflows, &self.outgoing);
         let subflows = self.subflows.views();

@@ -2,9 +2,10 @@
 //! `mptcp_pm_subflow_chk_stale`, `__mptcp_retransmit_pending_data`).
 //!
 //! The connection has a timer of its own. Its period is the longest time until the timer of an active subflow, as of
-//! the last time that data was placed; every progress of DATA_ACK restarts it. When it fires, each subflow with data in
-//! flight is checked for acknowledgments since the last time, and the first unacknowledged fragment is retransmitted on
-//! an idle subflow, if there is one. After more than four silent periods a subflow is stale, if another one works: it
+//! the last time that there was data to place, whether or not a subflow had room for it. The timer starts when the
+//! first write was placed, and every progress of DATA_ACK restarts it. When it fires, each subflow with data in flight
+//! is checked for acknowledgments since the last time, and the first unacknowledged fragment is retransmitted on an
+//! idle subflow, if there is one. After more than four silent periods a subflow is stale, if another one works: it
 //! gets no new data until an acknowledgment arrives on it, and the others retransmit everything.
 
 use super::{Connection, Failover, Mode};
@@ -20,6 +21,10 @@ const ALTERNATIVE_LOSS_COUNT: u32 = STALE_LOSS_COUNT - 1;
 const BACKUP_LOSS_COUNT: u32 = 1;
 /// The period while no subflow has a timer (Linux `TCP_RTO_MIN`).
 const LEAST_PERIOD: Duration = Duration::from_millis(200);
+/// How much later than set a timer fires in the mean: one tick of Linux where there are 250 a second, because its time
+/// and its end are rounded up to whole ticks. This timer often races with the repair of a loss, whose acknowledgment
+/// comes two round trips after the last progress.
+const TICK: Duration = Duration::from_millis(4);
 
 impl Connection {
     /// Whether subflows fail as in upstream Linux.
@@ -27,7 +32,8 @@ impl Connection {
         self.mode() == Mode::Multipath && self.config.transport.failover == Failover::Upstream
     }
 
-    /// Data is about to be placed: the timer's period follows the subflows' timers.
+    /// There is data to place, whether or not a subflow has room for it: the timer's period follows the subflows'
+    /// timers (Linux's `mptcp_subflow_get_send`).
     pub(super) fn note_period(&mut self, now: Instant) {
         if self.config.transport.failover == Failover::Upstream {
             let active = self.subflows.iter().filter(|s| s.is_established() && s.silent_periods == 0);
@@ -37,7 +43,7 @@ impl Connection {
     }
 
     pub(super) fn period(&self) -> Duration {
-        if self.progress.period.is_zero() { LEAST_PERIOD } else { self.progress.period }
+        TICK + if self.progress.period.is_zero() { LEAST_PERIOD } else { self.progress.period }
     }
 
     /// The connection's timer fired.

@@ -3,7 +3,7 @@
 use crate::common::talk::*;
 use anabranch_events::{SendKind, TransportEvent};
 use anabranch_segment::{Flags, MptcpOption};
-use anabranch_stack::connection::Failover;
+use anabranch_stack::connection::{Commit, Failover};
 
 const NOTHING: [&str; 0] = [];
 
@@ -177,23 +177,46 @@ fn an_idle_subflow_retransmits_the_first_unacknowledged_data_and_nothing_more() 
     talk.wait_until(70);
     talk.deliver(1, peer(1, 1 + 28_560).data_ack(0).echo(50));
     sends(&mut talk);
-    // No acknowledgment arrives on the first one: at 82 ms it sends its probe. The connection's period, 42 ms, is the
-    // time that remained until that probe when data was placed last; one subflow is idle by then, and retransmits the
-    // first fragment (32 KiB less the 40 bytes that describe it), as far as its window of 20 packets allows.
-    let emitted = talk.emitted_at(82);
-    assert_eq!(emitted[0], "0 ACK 12853+1428 ack 1 12852@12853+1428 data-ack 0");
-    let sent = sends(&mut talk);
-    assert_eq!(sent[0], (0, SendKind::TailLossProbe, 9));
-    assert_eq!(sent[1..], (0..20).map(|i| (1, SendKind::Reinjection, i)).collect::<Vec<_>>());
-    talk.deliver(1, peer(1, 1 + 28_560 + 28_560).data_ack(28_560).echo(82));
+    // No acknowledgment arrives on the first one: at 82 ms it sends its probe. The connection's period is the time that
+    // remained until that probe when there was data to place, 42 ms, and a tick. One subflow is idle by then, and
+    // retransmits the first fragment (32 KiB less the 40 bytes that describe it), as far as its window of 20 packets
+    // allows.
+    assert_eq!(talk.emitted_at(82), ["0 ACK 12853+1428 ack 1 12852@12853+1428 data-ack 0"]);
+    assert_eq!(sends(&mut talk), [(0, SendKind::TailLossProbe, 9)]);
+    talk.emitted_at(86);
+    assert_eq!(sends(&mut talk), (0..20).map(|i| (1, SendKind::Reinjection, i)).collect::<Vec<_>>());
+    talk.deliver(1, peer(1, 1 + 28_560 + 28_560).data_ack(28_560).echo(86));
     let rest = talk.emitted_segments();
     assert_eq!(rest.iter().map(|(_, segment)| segment.payload_len).sum::<u32>(), 32_728 - 28_560);
-    talk.deliver(1, peer(1, 1 + 28_560 + 32_728).data_ack(42_840).echo(82));
+    talk.deliver(1, peer(1, 1 + 28_560 + 32_728).data_ack(42_840).echo(86));
     sends(&mut talk);
     // A timeout alone moves no data, and new data may still be sent there.
     assert_eq!(talk.emitted_at(302).len(), 1);
     assert!(sends(&mut talk).iter().all(|(subflow, kind, _)| (*subflow, *kind) != (1, SendKind::Reinjection)));
     assert!(talk.end.views()[0].usable());
+}
+
+#[test]
+fn the_first_period_is_the_least_one_and_the_next_follows_from_the_timers() {
+    let mut config = two_paths();
+    config.transport.commit = Commit::IntoBuffer;
+    config.transport.failover = Failover::Upstream;
+    config.paths[1].backup = true;
+    let mut talk = Talk::served(config);
+    talk.join(1, 2);
+    assert_eq!(talk.now, 40);
+    // More than the send buffer takes. No timer of a subflow runs before the first data has left, so that the first
+    // period is the least one: it ends at 244 ms, a tick late. The subflow sends its probe and times out.
+    talk.end.write(1_000_000);
+    assert_eq!(talk.emitted().len(), 10);
+    for (time, kind) in [(82, SendKind::New), (302, SendKind::Retransmission)] {
+        talk.emitted_at(time);
+        assert!(sends(&mut talk).iter().any(|(subflow, sent, _)| (*subflow, *sent) == (0, kind)), "{kind:?}");
+    }
+    // When the probe was sent, data waited for room, and the timeout was 220 ms away: that is the second period, after
+    // which the backup helps.
+    talk.emitted_at(244 + 220 + 4);
+    assert!(sends(&mut talk).iter().all(|(subflow, kind, _)| (*subflow, *kind) == (1, SendKind::Reinjection)));
 }
 
 #[test]
