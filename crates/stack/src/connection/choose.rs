@@ -473,7 +473,7 @@ impl Connection {
     /// such a window. If nothing is in flight they may leave all the same: no acknowledgment would say that the window
     /// has opened (Linux sends them when a timeout has passed). Before the first acknowledgment no window is known.
     #[inline]
-    fn subflow_window_allows(&self, at: usize, bytes: u64) -> bool {
+    pub(super) fn subflow_window_allows(&self, at: usize, bytes: u64) -> bool {
         let subflow = &self.subflows[at];
         let window = &subflow.peer_window;
         let ends_within = subflow.sender.next() + bytes <= subflow.sender.acked() + window.bytes();

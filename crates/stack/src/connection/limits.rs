@@ -13,8 +13,8 @@ impl Connection {
     pub fn limits(&self, now: Instant) -> Vec<PathLimit> {
         let views = self.views();
         let of_path = |path: PathId| {
-            let view = views.iter().filter(|view| view.path == path && view.established).max_by_key(|view| view.id);
-            let Some(view) = view else {
+            let on_path = views.iter().enumerate().filter(|(_, view)| view.path == path && view.established);
+            let Some((at, view)) = on_path.max_by_key(|(_, view)| view.id) else {
                 return PathLimit {
                     path,
                     limit: Limit::NotJoined,
@@ -26,7 +26,7 @@ impl Connection {
             };
             PathLimit {
                 path,
-                limit: self.limit_of(now, view, &views),
+                limit: self.limit_of(now, at, &views),
                 cwnd: view.cwnd.as_f64(),
                 slow_start: view.cwnd < view.ssthresh,
                 outstanding: view.outstanding,
@@ -36,7 +36,8 @@ impl Connection {
         self.config.paths.iter().map(|path| of_path(path.id)).collect()
     }
 
-    fn limit_of(&self, now: Instant, view: &SubflowView, all: &[SubflowView]) -> Limit {
+    fn limit_of(&self, now: Instant, at: usize, all: &[SubflowView]) -> Limit {
+        let view = &all[at];
         let others = || all.iter().filter(|other| other.id != view.id);
         if view.potentially_failed {
             return Limit::Failed;
@@ -57,11 +58,15 @@ impl Connection {
                 false => Limit::NoData,
             };
         }
-        let subflow = self.subflows.iter().find(|subflow| subflow.id == view.id);
-        let paced_until = subflow.map_or(Instant::ZERO, |subflow| subflow.sender.paced_until());
+        let paced_until = self.subflows[at].sender.paced_until();
         let cap_until = self.pace_cap.until();
-        if view.in_flight < view.cwnd.floor() && cap_until > now && cap_until >= paced_until {
+        let cwnd_has_room = view.in_flight < view.cwnd.floor();
+        if cwnd_has_room && cap_until > now && cap_until >= paced_until {
             return Limit::PaceCap;
+        }
+        let packet = view.queued.min(u64::from(view.mss));
+        if cwnd_has_room && packet > 0 && view.unrepaired == 0 && !self.subflow_window_allows(at, packet) {
+            return Limit::ReceiveWindow;
         }
         if view.queued > 0 || view.room() == 0 || view.unrepaired > 0 {
             return if repairs { Limit::Recovery } else { Limit::Window };
