@@ -4,7 +4,7 @@ use crate::common::talk::*;
 use crate::common::{Pair, Path, config, secs};
 use anabranch_events::TransportEvent;
 use anabranch_segment::Flags;
-use anabranch_stack::connection::{Choice, Commit, Placed, Protocol};
+use anabranch_stack::connection::{Choice, Placed, Protocol};
 use anabranch_stack::options::{Options, Value};
 use anabranch_units::{Bytes, Duration, Instant, LinkDirection, SubflowId};
 
@@ -496,28 +496,4 @@ fn what_fills_a_hole_between_subflows_is_acknowledged_with_the_room_that_reading
     let answers = talk.emitted_segments();
     assert_eq!(answers.len(), 1);
     assert!(answers[0].1.window >= 64_240_u16.div_ceil(128), "all of the room: {}", answers[0].1.window);
-}
-
-/// RFC 8985 section 7.3: the probe that is due after two round trips and 2 ms.
-#[test]
-fn a_tail_loss_probe_is_the_next_packet_of_the_queue_if_the_peer_has_room_for_it() {
-    let sending = || {
-        let mut config = two_paths();
-        config.transport.commit = Commit::IntoBuffer;
-        config.transport.subflow_windows = true;
-        let mut talk = Talk::served(config);
-        talk.window = 512;
-        talk.deliver(0, peer(1, 1).data_ack(0));
-        talk.end.write(1_428 * 20);
-        assert_eq!((talk.now, talk.emitted_segments().len()), (20, 10));
-        talk
-    };
-    assert_eq!(sending().emitted_at(62), ["0 ACK 14281+1428 ack 1 14280@14281+1428 data-ack 0"]);
-    let mut talk = sending();
-    talk.wait_until(40);
-    // Five of ten segments are acknowledged: the others fill a window of 6,400 bytes.
-    talk.window = 6_400 / 128;
-    talk.deliver(0, peer(1, 1 + 5 * 1_428).data_ack(0).echo(20));
-    assert_eq!(talk.emitted(), NOTHING);
-    assert_eq!(talk.emitted_at(82), ["0 ACK 12853+1428 ack 1 12852@12853+1428 data-ack 0"], "the last again");
 }

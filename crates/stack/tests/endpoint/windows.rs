@@ -62,23 +62,33 @@ fn with_subflow_windows_data_leaves_beyond_what_was_advertised() {
     }
 }
 
+/// At time 20, ten segments of what the application wrote have left, and more is queued.
+fn queueing(subflow_windows: bool) -> Talk {
+    let mut config = two_paths();
+    config.transport.commit = Commit::IntoBuffer;
+    config.transport.subflow_windows = subflow_windows;
+    let mut talk = Talk::served(config);
+    talk.window = 512;
+    talk.deliver(0, peer(1, 1).data_ack(0));
+    talk.end.write(1_000_000);
+    assert_eq!((talk.now, payload(&mut talk)), (20, 10 * 1_428), "the rest of the window is queued");
+    talk
+}
+
+/// Five of the ten segments are acknowledged at time 40; the others fill a window of 6,400 bytes.
+fn shrink(talk: &mut Talk) {
+    talk.wait_until(40);
+    talk.window = 6_400 / 128;
+    talk.deliver(0, peer(1, 1 + 5 * 1_428).data_ack(0).echo(20));
+}
+
 /// A subflow's own window limits what is in flight on it (Linux's `tcp_snd_wnd_test`), although the connection's never
 /// shrinks.
 #[test]
 fn with_subflow_windows_a_subflow_keeps_to_its_own() {
     for (subflow_windows, expected) in [(false, 10 * 1_428), (true, 0)] {
-        let mut config = two_paths();
-        config.transport.commit = Commit::IntoBuffer;
-        config.transport.subflow_windows = subflow_windows;
-        let mut talk = Talk::served(config);
-        talk.window = 512;
-        talk.deliver(0, peer(1, 1).data_ack(0));
-        talk.end.write(1_000_000);
-        assert_eq!(payload(&mut talk), 10 * 1_428, "the rest of the window is queued");
-        talk.wait_until(40);
-        // Five of ten segments are acknowledged: the others fill a window of 6,400 bytes.
-        talk.window = 6_400 / 128;
-        talk.deliver(0, peer(1, 1 + 5 * 1_428).data_ack(0).echo(20));
+        let mut talk = queueing(subflow_windows);
+        shrink(&mut talk);
         assert_eq!(payload(&mut talk), expected);
         // It holds nothing back once nothing is in flight.
         talk.wait_until(60);
@@ -86,6 +96,16 @@ fn with_subflow_windows_a_subflow_keeps_to_its_own() {
         talk.deliver(0, peer(1, 1 + 10 * 1_428 + expected).data_ack(0).echo(40));
         assert!(payload(&mut talk) > 0);
     }
+}
+
+/// RFC 8985 section 7.3: the probe that is due after two round trips and 2 ms.
+#[test]
+fn a_tail_loss_probe_is_the_next_packet_of_the_queue_if_the_peer_has_room_for_it() {
+    assert_eq!(queueing(true).emitted_at(62), ["0 ACK 14281+1428 ack 1 14280@14281+1428 data-ack 0"]);
+    let mut talk = queueing(true);
+    shrink(&mut talk);
+    assert_eq!(talk.emitted(), NOTHING);
+    assert_eq!(talk.emitted_at(82), ["0 ACK 12853+1428 ack 1 12852@12853+1428 data-ack 0"], "the last again");
 }
 
 #[test]
