@@ -113,6 +113,8 @@ pub struct SubflowView {
     pub arrivals: Arrivals,
     /// How fast packets may leave; see [`SubflowView::pacing_rate`].
     pub pace: Pace,
+    /// The congestion control has few packets in flight, to measure the least round trip (BBR's ProbeRtt).
+    pub seeks_min_rtt: bool,
     /// Payload bytes acknowledged since the last loss (OLIA's l2).
     pub acked_since_loss: u64,
     /// Payload bytes acknowledged between the last two losses (OLIA's l1).
@@ -202,6 +204,7 @@ impl SubflowView {
             delivery: Delivered::default(),
             arrivals: Arrivals::default(),
             pace: Pace::default(),
+            seeks_min_rtt: false,
             acked_since_loss: 0,
             acked_between_losses: 0,
         }

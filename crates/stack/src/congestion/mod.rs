@@ -84,6 +84,8 @@ pub struct Window {
     pub paced_burst: u32,
     /// When the pace lets the next burst leave. The subflow sets it.
     pub paced_until: Instant,
+    /// Few packets are in flight, to measure the least round trip (BBR's ProbeRtt).
+    pub seeks_min_rtt: bool,
 }
 
 impl Window {
@@ -96,6 +98,7 @@ impl Window {
             paced_overhead: 0,
             paced_burst: 1,
             paced_until: Instant::ZERO,
+            seeks_min_rtt: false,
         }
     }
 

@@ -101,6 +101,7 @@ prop_compose! {
             id: SubflowId(0), path: PathId(0), established, backup, metered, potentially_failed, rests_in_loss, allowed, phase,
             mss, tcp_mss: mss, cwnd, ssthresh, in_flight, unrepaired: in_flight / 20, oldest_sent: None, last_ack_at: Instant::ZERO, queued, outstanding, memory, send_buffer, srtt, rttvar, latest_rtt, min_rtt,
             pace: Pace::fixed(pacing_rate), delivery: Delivered::default(), arrivals: Arrivals::default(), acked_since_loss: 0, acked_between_losses: 0,
+            seeks_min_rtt: false,
         }
     }
 }

@@ -379,6 +379,7 @@ impl Subflow {
             tcp_mss: self.payload_room(if self.peer.timestamps { anabranch_segment::TIMESTAMPS_LEN } else { 0 }),
             cwnd: self.sender.window().cwnd,
             ssthresh: self.sender.window().ssthresh,
+            seeks_min_rtt: self.sender.window().seeks_min_rtt,
             in_flight: self.sender.board().in_flight(),
             unrepaired: self.sender.board().lost().saturating_sub(self.sender.board().retransmitted()),
             oldest_sent: self.sender.board().front().map(|record| record.sent_at),

@@ -8,7 +8,8 @@
 //! probing      g_p = 1 ± w²/4          window  g_w = 1 + w
 //! ceiling      h = 0.7 · the most packets in flight, after a round trip with 3 losses and more than 2 %;
 //!              h + w² after any other one; none above 3 b · r, or among loss-agnostic flows     [packets]
-//! round trip   a sample within 1.03 r + 0.5 ms keeps r; ProbeRtt keeps half of b · r in flight
+//! round trip   a sample within 1.03 r + 0.5 ms keeps r; ProbeRtt keeps half of b · r in flight, and begins if r is 5 s
+//!              old and another subflow is in ProbeRtt
 //! pace         counts the headers of packets, as links do, while there is no queue and none is shared, and among loss-agnostic flows
 //! Startup      ends after a round trip with 3 losses, or with no round trip below 1.5 r
 //! ```
@@ -17,6 +18,8 @@
 //! queue of one BBR; and they probe for bandwidth less than they would alone. The ceiling keeps a shallow queue from
 //! overflowing in each cycle. BBR paces some 5 % below the bandwidth, because its rate counts payload alone. That lets
 //! queues shrink, but where there is no queue it leaves the link idle.
+//! One subflow's ProbeRtt alone does not empty a queue that another fills: both would overestimate the round trip, by
+//! up to 45 % next to NewReno, see no queue, and take the share of two.
 //! Both rules would leave nearly everything to a BBR at the same bottleneck, which does not answer losses and fills
 //! what others leave. So they do not apply to a queue that such flows keep. And where the queue is shared with
 //! loss-based flows, these are given time to grow again after a loss, before the subflows take what became free.
@@ -152,6 +155,11 @@ impl Rules for Coupling {
 
     fn renews(&self, least: Duration, sample: Duration) -> bool {
         sample <= least.mul_f64(NEAR) + NEAR_BY
+    }
+
+    fn joins_probe_rtt(&self, siblings: Siblings<'_>) -> bool {
+        let own = siblings.own().id;
+        siblings.coupled().any(|subflow| subflow.id != own && subflow.seeks_min_rtt)
     }
 
     fn pacing_gain(&self, gain: f64) -> f64 {
@@ -355,6 +363,28 @@ mod tests {
             assert!(probes_bandwidth, "each cycle drains the queue, which renews the least round trip");
         });
         assert!((network.delivered - before) as f64 > 0.98 * 20.0 * 2000.0);
+    }
+
+    #[test]
+    fn a_subflow_whose_least_round_trip_is_5_s_old_joins_the_probe_of_another() {
+        let probes_at = |seeks_min_rtt| {
+            let mut network = Network::with(Bbr::coupled(5, Coupling::default()), 2000.0, 0.05);
+            network.run(3.0, |_| {});
+            // No sample is near the least round trip from now on.
+            network.base = 0.06;
+            network.sibling = Some(SubflowView { seeks_min_rtt, in_flight: 0, ..view(1, 4.0, 0.05) });
+            let (mut began, mut ended) = (None, None);
+            network.run(20.0, |n| match (n.window.seeks_min_rtt, began) {
+                (true, None) => began = Some(n.now),
+                (false, Some(_)) if ended.is_none() => ended = Some(n.now),
+                _ => {}
+            });
+            (began.unwrap(), ended.unwrap())
+        };
+        let (alone, _) = probes_at(false);
+        let (joined, ended) = probes_at(true);
+        assert_near(alone - joined, 5.0, 0.02);
+        assert!((0.2..0.3).contains(&(ended - joined)), "200 ms, after the window has drained: {ended} s");
     }
 
     #[test]

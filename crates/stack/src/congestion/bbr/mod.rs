@@ -72,6 +72,8 @@ const FIRST_PHASES: u32 = 7;
 /// Two packets for each end of a path whose receiver acknowledges every second one.
 const MIN_WINDOW: u32 = 4;
 const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
+/// The age of a least round trip from which a subflow may join the ProbeRtt of another.
+const LEAST_JOINING_AGE: Duration = Duration::from_secs(5);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,7 +227,7 @@ impl<R: Rules> Bbr<R> {
         self.update_phase(ack, window);
         self.check_full_pipe(ack, sample.app_limited);
         self.check_drain(ack, window);
-        self.update_min_rtt(ack, window);
+        self.update_min_rtt(ack, window, siblings);
     }
 
     fn update_round(&mut self, sample: &RateSample) {
@@ -266,13 +268,15 @@ impl<R: Rules> Bbr<R> {
         self.policer.rate().unwrap_or(self.bandwidth.max())
     }
 
-    fn update_min_rtt(&mut self, ack: &Ack, window: &mut Window) {
+    fn update_min_rtt(&mut self, ack: &Ack, window: &mut Window, siblings: Siblings<'_>) {
         if let (Some(least), Some(rtt)) = (self.min_rtt, ack.rtt)
             && self.rules.renews(least, rtt)
         {
             self.min_rtt_at = ack.now;
         }
-        let expired = ack.now > self.min_rtt_at + MIN_RTT_LIFE;
+        let older_than = |age| ack.now > self.min_rtt_at + age;
+        let expired =
+            older_than(MIN_RTT_LIFE) || (older_than(LEAST_JOINING_AGE) && self.rules.joins_probe_rtt(siblings));
         if let Some(rtt) = ack.rtt
             && (expired || self.min_rtt.is_none_or(|least| rtt < least))
         {
@@ -283,6 +287,7 @@ impl<R: Rules> Bbr<R> {
             self.save_window(window);
             self.excluded = None;
             self.mode = Mode::ProbeRtt { until: None, round_passed: false };
+            window.seeks_min_rtt = true;
         }
         self.continue_probe_rtt(ack, window);
         self.idle_restart &= ack.delivered == 0;
@@ -362,6 +367,7 @@ impl<R: Rules> Bbr<R> {
             return;
         }
         self.min_rtt_at = now;
+        window.seeks_min_rtt = false;
         window.cwnd = window.cwnd.max(self.prior_window);
         if self.full_pipe.reached() {
             self.begin_cycle(now);

@@ -5,6 +5,7 @@ use crate::congestion::{Ack, CongestionControl, LossCause, RateSample, Siblings,
 use crate::view::SubflowView;
 use anabranch_units::Duration;
 use std::collections::VecDeque;
+use std::iter;
 
 /// A sender that always has data, paced and limited by the window, on a link with a rate, a delay and an endless queue;
 /// each packet is acknowledged, with the delivery rate of draft-cheng-iccrg-delivery-rate-estimation.
@@ -29,6 +30,8 @@ pub(super) struct Network<C> {
     pub(super) repairing_since: Option<f64>,
     /// Bytes of options in each segment with data.
     pub(super) options: u32,
+    /// Another subflow of the connection, which sends nothing here.
+    pub(super) sibling: Option<SubflowView>,
 }
 
 pub(super) struct Packet {
@@ -62,6 +65,7 @@ impl<C: CongestionControl> Network<C> {
             lost: 0,
             repairing_since: None,
             options: 0,
+            sibling: None,
         };
         let all = [view(0, 10.0, base)];
         network.bbr.on_established(at(0.0), &mut network.window, Siblings::new(&all, 0));
@@ -133,7 +137,7 @@ impl<C: CongestionControl> Network<C> {
             rate,
             ..ack(self.now, 1, rtt)
         };
-        let all = [self.view(rtt)];
+        let all: Vec<_> = iter::once(self.view(rtt)).chain(self.sibling).collect();
         self.bbr.on_ack(&ack, &mut self.window, Siblings::new(&all, 0));
     }
 

@@ -22,6 +22,11 @@ pub(super) trait Rules: fmt::Debug + Send {
         false
     }
 
+    /// Whether the subflow looks for its least round trip now, because another one does, if its own is old enough.
+    fn joins_probe_rtt(&self, _siblings: Siblings<'_>) -> bool {
+        false
+    }
+
     /// The pacing gain of a phase of ProbeBw, for which version 1 has `gain`.
     fn pacing_gain(&self, gain: f64) -> f64 {
         gain
