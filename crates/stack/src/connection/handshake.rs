@@ -249,6 +249,8 @@ impl Connection {
             Opening::Initial => {
                 self.subflows.change(at).on_numbers_agreed(now, echo);
                 self.on_initial_third(now, segment);
+                // Its window counts, though it has no DATA_ACK. That of the SYN was not scaled.
+                self.outgoing.on_window(self.window_of(at, segment));
                 self.establish(now, at);
                 Some(at)
             }

@@ -117,6 +117,11 @@ impl Outgoing {
         self.write_end >= self.sendable_end && self.lacks_room()
     }
 
+    /// Whether the application has bytes for which the send buffer has no room.
+    pub fn overflows(&self) -> bool {
+        self.written > self.sendable_end
+    }
+
     /// Whether the socket says that it cannot be written: more than two thirds of the send buffer are in use
     /// (`sk_stream_is_writeable`: at least half as much is free as is in use). An application that has written
     /// everything, and polls for the next request, waits for room as well, because `poll` asks for both directions

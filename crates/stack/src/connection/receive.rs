@@ -329,7 +329,7 @@ impl Connection {
     }
 
     /// The window of a segment. The window of a SYN is not scaled (RFC 7323 section 2.2); the handshake takes it.
-    fn window_of(&self, at: usize, segment: &Segment) -> u64 {
+    pub(super) fn window_of(&self, at: usize, segment: &Segment) -> u64 {
         u64::from(segment.window) << self.subflows[at].peer().window_scale
     }
 

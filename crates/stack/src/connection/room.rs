@@ -34,13 +34,17 @@ impl Connection {
     /// did.
     #[inline]
     pub(super) fn expand_send_buffer(&mut self, at: usize) -> bool {
-        self.writer_waits() && self.subflows.answered(at).expand_send_buffer()
+        let into_buffer = self.config.transport.commit == Commit::IntoBuffer;
+        into_buffer && self.writer_waits() && self.subflows.answered(at).expand_send_buffer()
     }
 
-    /// Whether data commits into the buffer, and the application waits for room in it (`SOCK_NOSPACE`).
+    /// Whether the application waits for room in the send buffer (`SOCK_NOSPACE`).
     #[inline]
     pub(super) fn writer_waits(&self) -> bool {
-        self.config.transport.commit == Commit::IntoBuffer && self.outgoing.writer_waits()
+        match self.config.transport.commit {
+            Commit::AtWindow => self.outgoing.overflows(),
+            Commit::IntoBuffer => self.outgoing.writer_waits(),
+        }
     }
 
     /// Where data commits into the buffer, the connection's is as large as those of its subflows.

@@ -9,7 +9,7 @@
 //! gets no new data until an acknowledgment arrives on it, and the others retransmit everything.
 
 use super::{Connection, Failover, Mode};
-use crate::subflow::{Chunk, Subflow};
+use crate::subflow::{Chunk, Subflow, TICK};
 use anabranch_events::{CopyCause, SendKind};
 use anabranch_units::{Duration, Instant};
 
@@ -21,10 +21,6 @@ const ALTERNATIVE_LOSS_COUNT: u32 = STALE_LOSS_COUNT - 1;
 const BACKUP_LOSS_COUNT: u32 = 1;
 /// The period while no subflow has a timer (Linux `TCP_RTO_MIN`).
 const LEAST_PERIOD: Duration = Duration::from_millis(200);
-/// How much later than set a timer fires in the mean: one tick of Linux where there are 250 a second, because its time
-/// and its end are rounded up to whole ticks. This timer often races with the repair of a loss, whose acknowledgment
-/// comes two round trips after the last progress.
-const TICK: Duration = Duration::from_millis(4);
 
 impl Connection {
     /// Whether subflows fail as in upstream Linux.
@@ -42,6 +38,8 @@ impl Connection {
         }
     }
 
+    /// The timer's period, with a tick: it often races with the repair of a loss, whose acknowledgment comes two round
+    /// trips after the last progress.
     pub(super) fn period(&self) -> Duration {
         TICK + if self.progress.period.is_zero() { LEAST_PERIOD } else { self.progress.period }
     }

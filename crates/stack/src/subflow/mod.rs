@@ -19,7 +19,7 @@ pub(crate) use receiver::{Arrival, OwnWindow, Receiver, max_pieces};
 pub(crate) use rtt::timestamp;
 pub(crate) use scoreboard::{Record, Reinjection};
 pub(crate) use sender::{
-    AckOutcome, Acknowledgment, Attempt, Sender, SenderOptions, SizeChange, TimerOutcome, Withholding, least_mtu,
+    AckOutcome, Acknowledgment, Attempt, Sender, SenderOptions, SizeChange, TICK, TimerOutcome, Withholding, least_mtu,
 };
 
 use crate::congestion::CongestionControl;

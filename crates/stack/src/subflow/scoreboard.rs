@@ -131,6 +131,10 @@ pub(crate) struct Delivery {
     /// When that was sent, and its end, without transmissions of which it is not known whether they or earlier ones of
     /// the same packet arrived.
     pub arrived: Option<(Instant, u64)>,
+    /// The first offset of the packet, of those of which `arrived` is the latest, whose delivery Linux notes last, and
+    /// when it was sent: Linux goes through selective blocks in the order of the sequence, and then through what is
+    /// acknowledged cumulatively.
+    pub noted_last: (u64, Instant),
     answer: Answer,
     /// The largest payload of a packet that was newly delivered.
     pub largest: u32,
@@ -151,6 +155,9 @@ impl Delivery {
         }
         if self.answer.is_to_last(record, cumulative) {
             self.arrived = self.arrived.max(Some((record.sent_at, record.end())));
+            if cumulative || self.noted_last.0 <= record.start {
+                self.noted_last = (record.start, record.sent_at);
+            }
         }
         if !record.ever_retransmitted() {
             self.original_delivered |= record.end() <= high_mark;
@@ -170,6 +177,11 @@ pub(crate) struct InOrder {
     pub first_sent_at: Instant,
     /// The last of them.
     pub last: Newest,
+}
+
+/// Whether the transmission at this time is the packet's last, and may still be in flight.
+fn is_under_way(record: &Record, sent_at: Instant) -> bool {
+    record.sent_at == sent_at && !record.has(SACKED) && (!record.has(LOST) || record.has(RETRANSMITTED))
 }
 
 fn span(times: &mut Option<(Instant, Instant)>, sent_at: Instant) {
@@ -443,16 +455,24 @@ impl Scoreboard {
     pub fn oldest_transmission(&mut self) -> Option<(u64, Record)> {
         self.list_transmissions();
         while let Some(&(position, sent_at)) = self.by_time.front() {
-            if let Some(record) = self.get(position)
-                && record.sent_at == sent_at
-                && !record.has(SACKED)
-                && (!record.has(LOST) || record.has(RETRANSMITTED))
-            {
+            if let Some(record) = self.get(position).filter(|record| is_under_way(record, sent_at)) {
                 return Some((position, *record));
             }
             self.by_time.pop_front();
         }
         None
+    }
+
+    /// When the latest transmission of those that may still be in flight was sent, of those before `limit`, a time and
+    /// an end. The list of transmissions must be complete, as [`Self::oldest_transmission`] leaves it. Takes time in
+    /// proportion to the packets that were sent since and have arrived.
+    pub fn latest_transmission_before(&self, limit: (Instant, u64)) -> Option<Instant> {
+        let later = self.by_time.partition_point(|(_, sent_at)| *sent_at <= limit.0);
+        let found = self.by_time.range(..later).rev().find(|(position, sent_at)| {
+            let is_before = |record: &Record| is_under_way(record, *sent_at) && (*sent_at, record.end()) < limit;
+            self.get(*position).is_some_and(is_before)
+        });
+        found.map(|(_, sent_at)| *sent_at)
     }
 
     /// Marks the transmission found by [`Self::oldest_transmission`] as lost.

@@ -292,7 +292,7 @@ fn a_closed_window_is_probed_with_growing_pauses() {
     talk.window = 0;
     talk.deliver(0, peer(1, 1).data_ack(0));
     talk.end.write(200_000);
-    // The first window was 65 535 bytes; it stays advertised.
+    // The first window was 65 536 bytes; it stays advertised.
     let mut acked = 0;
     loop {
         let sent: u64 = talk.emitted_segments().iter().map(|(_, segment)| u64::from(segment.payload_len)).sum();
@@ -303,15 +303,15 @@ fn a_closed_window_is_probed_with_growing_pauses() {
         talk.wait_until(talk.now + 20);
         talk.deliver(0, peer(1, 1 + acked).data_ack(acked).echo(talk.now - 20));
     }
-    assert_eq!(acked, 65_535);
+    assert_eq!(acked, 65_536);
     let closed = talk.now;
-    assert_eq!(talk.emitted_at(closed + 440), ["0 ACK 65535 ack 1 data-ack 0"], "an old number");
-    assert_eq!(talk.emitted_at(closed + 440 + 880), ["0 ACK 65535 ack 1 data-ack 0"]);
-    assert_eq!(talk.emitted_at(closed + 440 + 880 + 1760), ["0 ACK 65535 ack 1 data-ack 0"]);
+    assert_eq!(talk.emitted_at(closed + 440), ["0 ACK 65536 ack 1 data-ack 0"], "an old number");
+    assert_eq!(talk.emitted_at(closed + 440 + 880), ["0 ACK 65536 ack 1 data-ack 0"]);
+    assert_eq!(talk.emitted_at(closed + 440 + 880 + 1760), ["0 ACK 65536 ack 1 data-ack 0"]);
     // The answer opens it by one segment.
     talk.window = 12; // times 128
-    talk.deliver(0, peer(1, 65_536).data_ack(65_535));
-    assert_eq!(talk.emitted(), ["0 ACK 65536+1428 ack 1 65535@65536+1428 data-ack 0"]);
+    talk.deliver(0, peer(1, 65_537).data_ack(65_536));
+    assert_eq!(talk.emitted(), ["0 ACK 65537+1428 ack 1 65536@65537+1428 data-ack 0"]);
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn a_peer_that_cannot_trust_mappings_gets_an_infinite_one() {
         let second = format!("0 ACK {}+1448 ack 1", next + full);
         assert_eq!(talk.emitted()[..2], [first.clone(), second]);
         // Data mapped before is retransmitted with its mapping, the first new data with the infinite one.
-        let probes = talk.emitted_at(talk.now + 42);
+        let probes = talk.emitted_at(talk.now + 46);
         assert_eq!(probes.len(), 1, "the tail-loss probe retransmits the last one: {probes:?}");
         let retransmitted = talk.emitted_at(talk.now + 220);
         assert_eq!(retransmitted, [format!("0 ACK {}+{full} ack 1 {full}@{}+{full} data-ack 0", 1 + full, 1 + full)]);
@@ -177,21 +177,21 @@ fn an_idle_subflow_retransmits_the_first_unacknowledged_data_and_nothing_more() 
     talk.wait_until(70);
     talk.deliver(1, peer(1, 1 + 28_560).data_ack(0).echo(50));
     sends(&mut talk);
-    // No acknowledgment arrives on the first one: at 82 ms it sends its probe. The connection's period is the time that
-    // remained until that probe when there was data to place, 42 ms, and a tick. One subflow is idle by then, and
+    // No acknowledgment arrives on the first one: at 86 ms it sends its probe. The connection's period is the time that
+    // remained until that probe when there was data to place, 46 ms, and a tick. One subflow is idle by then, and
     // retransmits the first fragment (32 KiB less the 40 bytes that describe it), as far as its window of 20 packets
     // allows.
-    assert_eq!(talk.emitted_at(82), ["0 ACK 12853+1428 ack 1 12852@12853+1428 data-ack 0"]);
+    assert_eq!(talk.emitted_at(86), ["0 ACK 12853+1428 ack 1 12852@12853+1428 data-ack 0"]);
     assert_eq!(sends(&mut talk), [(0, SendKind::TailLossProbe, 9)]);
-    talk.emitted_at(86);
+    talk.emitted_at(90);
     assert_eq!(sends(&mut talk), (0..20).map(|i| (1, SendKind::Reinjection, i)).collect::<Vec<_>>());
-    talk.deliver(1, peer(1, 1 + 28_560 + 28_560).data_ack(28_560).echo(86));
+    talk.deliver(1, peer(1, 1 + 28_560 + 28_560).data_ack(28_560).echo(90));
     let rest = talk.emitted_segments();
     assert_eq!(rest.iter().map(|(_, segment)| segment.payload_len).sum::<u32>(), 32_728 - 28_560);
-    talk.deliver(1, peer(1, 1 + 28_560 + 32_728).data_ack(42_840).echo(86));
+    talk.deliver(1, peer(1, 1 + 28_560 + 32_728).data_ack(42_840).echo(90));
     sends(&mut talk);
     // A timeout alone moves no data, and new data may still be sent there.
-    assert_eq!(talk.emitted_at(302).len(), 1);
+    assert_eq!(talk.emitted_at(306).len(), 1);
     assert!(sends(&mut talk).iter().all(|(subflow, kind, _)| (*subflow, *kind) != (1, SendKind::Reinjection)));
     assert!(talk.end.views()[0].usable());
 }
@@ -209,7 +209,7 @@ fn the_first_period_is_the_least_one_and_the_next_follows_from_the_timers() {
     // period is the least one: it ends at 244 ms, a tick late. The subflow sends its probe and times out.
     talk.end.write(1_000_000);
     assert_eq!(talk.emitted().len(), 10);
-    for (time, kind) in [(82, SendKind::New), (302, SendKind::Retransmission)] {
+    for (time, kind) in [(86, SendKind::New), (306, SendKind::Retransmission)] {
         talk.emitted_at(time);
         assert!(sends(&mut talk).iter().any(|(subflow, sent, _)| (*subflow, *sent) == (0, kind)), "{kind:?}");
     }

@@ -82,10 +82,10 @@ fn a_timeout_hands_the_bytes_to_the_other_subflow() {
     talk.end.write(1_428 * 4);
     let emitted = talk.emitted_segments();
     assert_eq!(loads(&emitted), [4, 0]);
-    // A probe after two round trips and 2 ms, a timeout one timeout after that.
-    assert_eq!(talk.emitted_at(40 + 42), ["0 ACK 4285+1428 ack 1 4284@4285+1428 data-ack 0"]);
+    // A probe after two round trips and 6 ms, a timeout one timeout after that.
+    assert_eq!(talk.emitted_at(40 + 46), ["0 ACK 4285+1428 ack 1 4284@4285+1428 data-ack 0"]);
     sends(&mut talk);
-    let emitted = talk.emitted_at(82 + 220);
+    let emitted = talk.emitted_at(86 + 220);
     // The failed subflow retransmits its first packet; the other one carries all four, in order.
     assert_eq!(emitted[0], "0 ACK 1+1428 ack 1 0@1+1428 data-ack 0");
     let reinjected: Vec<_> = (0..4)
@@ -98,7 +98,7 @@ fn a_timeout_hands_the_bytes_to_the_other_subflow() {
     assert_eq!(sends(&mut talk), expected);
     // New data avoids the subflow that failed, until an acknowledgment arrives on it.
     assert!(talk.end.views()[0].potentially_failed);
-    talk.deliver(1, peer(1, 5713).data_ack(5712).echo(302));
+    talk.deliver(1, peer(1, 5713).data_ack(5712).echo(306));
     talk.end.write(1_428);
     assert_eq!(loads(&talk.emitted_segments()), [0, 1]);
     talk.deliver(0, peer(1, 5713).data_ack(5712).echo(40));
@@ -179,7 +179,7 @@ fn a_full_window_retransmits_its_first_data_on_the_faster_subflow_and_slows_the_
     let hmac = join_proof(PEER_KEY, OUR_KEY, [PEER_NONCE, talk.nonce])[..20].try_into().unwrap();
     talk.deliver(1, peer(1, 1).option(MptcpOption::JoinAck { hmac }));
     talk.emitted();
-    // The peer's first window of 65 535 bytes stays advertised: 45 segments. Fill it so that the slow one holds the
+    // The peer's first window of 65 536 bytes stays advertised: 45 segments. Fill it so that the slow one holds the
     // first unacknowledged data.
     talk.end.write(1_428 * 100);
     assert_eq!(loads(&talk.emitted_segments()), [10, 10]);
@@ -288,19 +288,19 @@ fn bytes_of_a_dead_subflow_wait_for_the_other_one_to_recover_and_go_once() {
     // The second subflow is the faster one, so it carries the first bytes. Neither path delivers any more.
     talk.end.write(1_428 * 20);
     assert_eq!(loads(&talk.emitted_segments()), [10, 10]);
-    assert_eq!(talk.emitted_at(30 + 22).len(), 1);
-    assert_eq!(talk.emitted_at(30 + 42).len(), 1);
+    assert_eq!(talk.emitted_at(30 + 26).len(), 1);
+    assert_eq!(talk.emitted_at(30 + 46).len(), 1);
     sends(&mut talk);
     // The second times out; the first has no room for its bytes. Then the first times out; the second stays dead.
-    assert_eq!(talk.emitted_at(52 + 210), ["1 ACK 1+1428 ack 1 0@1+1428 data-ack 0"]);
-    assert_eq!(talk.emitted_at(72 + 220), ["0 ACK 1+1428 ack 1 14280@1+1428 data-ack 0"]);
+    assert_eq!(talk.emitted_at(56 + 210), ["1 ACK 1+1428 ack 1 0@1+1428 data-ack 0"]);
+    assert_eq!(talk.emitted_at(76 + 220), ["0 ACK 1+1428 ack 1 14280@1+1428 data-ack 0"]);
     talk.wait_until(300);
     talk.deliver(1, peer(1, 1).flags(Flags::RST | Flags::ACK));
     assert_eq!(talk.emitted(), NOTHING);
     sends(&mut talk);
     // An acknowledgment arrives on the first: it received its own bytes, which lack those before.
     talk.wait_until(312);
-    talk.deliver(0, peer(1, 1 + 14_280).data_ack(0).echo(292));
+    talk.deliver(0, peer(1, 1 + 14_280).data_ack(0).echo(296));
     talk.emitted();
     let mut offsets: Vec<_> = sends(&mut talk).iter().map(|(_, offset)| offset / 1428).collect();
     for _ in 0..5 {

@@ -98,14 +98,14 @@ fn with_subflow_windows_a_subflow_keeps_to_its_own() {
     }
 }
 
-/// RFC 8985 section 7.3: the probe that is due after two round trips and 2 ms.
+/// RFC 8985 section 7.3: the probe that is due after two round trips and 6 ms.
 #[test]
 fn a_tail_loss_probe_is_the_next_packet_of_the_queue_if_the_peer_has_room_for_it() {
-    assert_eq!(queueing(true).emitted_at(62), ["0 ACK 14281+1428 ack 1 14280@14281+1428 data-ack 0"]);
+    assert_eq!(queueing(true).emitted_at(66), ["0 ACK 14281+1428 ack 1 14280@14281+1428 data-ack 0"]);
     let mut talk = queueing(true);
     shrink(&mut talk);
     assert_eq!(talk.emitted(), NOTHING);
-    assert_eq!(talk.emitted_at(82), ["0 ACK 12853+1428 ack 1 12852@12853+1428 data-ack 0"], "the last again");
+    assert_eq!(talk.emitted_at(86), ["0 ACK 12853+1428 ack 1 12852@12853+1428 data-ack 0"], "the last again");
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn what_lies_beyond_a_shrunk_window_is_not_sent_again() {
     // One segment arrived; the window allows two of the nine others.
     assert_eq!(acknowledge(&mut talk, 1, 2 * FULL as u16), 0);
     // The tail-loss probe after two round trips would repeat the last segment, so nothing leaves until the timeout.
-    assert_eq!(talk.emitted_at(40 + 42 + 220), ["0 ACK 1461+1460 ack 1"]);
+    assert_eq!(talk.emitted_at(40 + 46 + 220), ["0 ACK 1461+1460 ack 1"]);
     talk.wait_until(322);
     assert_eq!(acknowledge(&mut talk, 2, 1_000), FULL, "that begins within the window");
 }

@@ -21,8 +21,11 @@ const LONE_PACKET_ALLOWANCE: Duration = Duration::from_millis(200);
 /// The timeout of a packet that has waited longer already is due this much later, not at once (Linux's
 /// `tcp_rearm_rto`).
 const LEAST_TIMEOUT: Duration = Duration::from_micros(1);
-/// Added to the timers of RACK and of probes (Linux `TCP_TIMEOUT_MIN_US`).
-const TIMER_ALLOWANCE: Duration = Duration::from_millis(2);
+/// How much later than set a timer fires in the mean: one tick of Linux where there are 250 a second, because its time
+/// and its end are rounded up to whole ticks.
+pub(crate) const TICK: Duration = Duration::from_millis(4);
+/// Added to the timers of RACK and of probes: Linux's `TCP_TIMEOUT_MIN_US`, and a tick.
+const TIMER_ALLOWANCE: Duration = Duration::from_nanos(2_000_000 + TICK.as_nanos());
 
 /// Time-based loss detection: a packet is lost if one that was sent later, by more than the reordering window, has
 /// arrived.
@@ -31,7 +34,7 @@ pub(crate) struct Rack {
     /// When the latest of the delivered packets was sent, and its end.
     sent_at: Instant,
     end: u64,
-    /// Its round trip.
+    /// The round trip of the packet whose delivery was noted last, which may be an older one.
     rtt: Duration,
     advanced: bool,
     reordering_seen: bool,
@@ -76,7 +79,9 @@ impl Rack {
         self.reordering_seen |= delivery.reordered;
         let Some((sent_at, end)) = delivery.arrived else { return };
         self.advanced = true;
-        self.rtt = now.since(sent_at);
+        // Also that of a packet which was sent earlier (RFC 8985 section 6.2 step 2, Linux's `tcp_rack_advance`): where
+        // an acknowledgment moves ahead and reports the first packet behind a hole, the next one declares the loss.
+        self.rtt = now.since(delivery.noted_last.1);
         if (sent_at, end) > (self.sent_at, self.end) {
             (self.sent_at, self.end) = (sent_at, end);
         }
@@ -273,9 +278,9 @@ impl Sender {
                 break;
             }
             if record.sent_at + lost_after > now {
-                // Those behind it were sent until `rack.sent_at`: one timer for all of them (RFC 8985 section 6.2 step
-                // 5).
-                return Some(self.rack.sent_at + lost_after + TIMER_ALLOWANCE);
+                // One timer for all of them (RFC 8985 section 6.2 step 5).
+                let latest = self.board.latest_transmission_before((self.rack.sent_at, self.rack.end));
+                return latest.map(|sent_at| sent_at + lost_after + TIMER_ALLOWANCE);
             }
             if self.is_try(record.start) {
                 self.fail_try(now, None);

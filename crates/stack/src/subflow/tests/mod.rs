@@ -25,6 +25,12 @@ const PACKET: u32 = 1000;
 const RTT: u64 = 100;
 /// A retransmission timeout after samples that all were [`RTT`].
 const RTO: u64 = RTT + 200;
+/// Added to the timers of RACK and of probes.
+const ALLOWANCE: u64 = 6;
+/// When a probe is sent for packets that left at 1000, if nothing answers.
+const PROBE_AT: u64 = 1000 + 2 * RTT + ALLOWANCE;
+/// When their timeout fires after that probe.
+const TIMEOUT_AT: u64 = PROBE_AT + RTO;
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)

@@ -1,16 +1,15 @@
 //! Undoing needless reductions: Eifel, duplicate SACKs, F-RTO.
 
-use super::{Bed, RTO, RTT, Say};
+use super::{Bed, PROBE_AT, RTT, Say, TIMEOUT_AT};
 use crate::view::Phase;
 use anabranch_events::SendKind;
 
-/// Four packets at 1000 whose answers are late; a probe at 1202 and a timeout at 1502, with the retransmission of
-/// packet 0.
+/// Four packets at 1000 whose answers are late; a probe, and a timeout with the retransmission of packet 0.
 fn late_network() -> Bed {
     let mut bed = Bed::new(10);
-    bed.send(4).fire_at(1202);
+    bed.send(4).fire_at(PROBE_AT);
     bed.retransmit();
-    bed.fire_at(1202 + RTO);
+    bed.fire_at(TIMEOUT_AT);
     assert_eq!((bed.repairs(), bed.cwnd(), bed.ssthresh()), (vec![0], 1, Some(5)));
     bed
 }
@@ -31,7 +30,7 @@ fn a_timeout_is_undone_when_the_answer_echoes_the_original() {
 #[test]
 fn a_timeout_stands_when_the_answer_echoes_the_retransmission() {
     let mut bed = late_network();
-    let outcome = bed.wait_until(1602).ack_saying(1, Say { echo: Some(1502), ..Say::default() });
+    let outcome = bed.wait_until(TIMEOUT_AT + RTT).ack_saying(1, Say { echo: Some(TIMEOUT_AT), ..Say::default() });
     assert!(!outcome.undone);
     assert_eq!((bed.subflow.sender.phase(), bed.repairs()), (Phase::Loss, vec![1, 2]));
 }
@@ -114,7 +113,7 @@ fn a_partial_answer_to_an_original_undoes_only_if_no_retransmission_is_under_way
 #[test]
 fn a_probe_that_was_needless_neither_cuts_nor_teaches_of_reordering() {
     let mut bed = Bed::new(10);
-    bed.send(4).fire_at(1202);
+    bed.send(4).fire_at(PROBE_AT);
     assert_eq!(bed.retransmit(), [(3, SendKind::TailLossProbe)]);
     bed.wait_until(1210).ack_saying(4, Say { echo: Some(1000), ..Say::default() });
     let outcome = bed.wait_until(1300).ack_saying(4, Say { twice: Some(3), ..Say::default() });
@@ -127,7 +126,7 @@ fn a_probe_that_was_needless_neither_cuts_nor_teaches_of_reordering() {
 #[test]
 fn a_probe_whose_packet_arrived_meanwhile_does_not_leave() {
     let mut bed = Bed::new(10);
-    bed.send(4).fire_at(1202);
+    bed.send(4).fire_at(PROBE_AT);
     bed.sack(0, &[(3, 4)]);
     assert_eq!(bed.retransmit(), []);
     bed.wait_until(1210).ack(4);
@@ -138,14 +137,14 @@ fn a_probe_whose_packet_arrived_meanwhile_does_not_leave() {
 fn a_second_loss_of_what_a_timeout_retransmitted_is_a_congestion_of_its_own() {
     let mut bed = Bed::new(10);
     bed.set_window(40, 20);
-    bed.send(10).fire_at(1202);
+    bed.send(10).fire_at(PROBE_AT);
     bed.retransmit();
-    bed.fire_at(1202 + RTO);
+    bed.fire_at(TIMEOUT_AT);
     assert_eq!((bed.repairs(), bed.ssthresh()), (vec![0], Some(20)));
-    bed.wait_until(1602).ack_saying(1, Say { echo: Some(1502), ..Say::default() });
+    bed.wait_until(TIMEOUT_AT + RTT).ack_saying(1, Say { echo: Some(TIMEOUT_AT), ..Say::default() });
     assert_eq!(bed.repairs(), [1, 2]);
     // The retransmission of 1 is lost again, that of 2 arrives.
-    assert!(bed.wait_until(1702).sack(1, &[(2, 3)]).reduced.is_some());
+    assert!(bed.wait_until(TIMEOUT_AT + 2 * RTT).sack(1, &[(2, 3)]).reduced.is_some());
     assert_eq!((bed.subflow.sender.phase(), bed.ssthresh(), bed.repairs()), (Phase::Recovery, Some(2), vec![1]));
 }
 

@@ -10,10 +10,10 @@ const PROBE: SendKind = SendKind::TailLossProbe;
 fn several_packets_without_an_answer_are_probed_after_two_round_trips() {
     let mut bed = Bed::new(10);
     bed.send(4);
-    bed.fire_at(1000 + 2 * RTT + 2);
+    bed.fire_at(PROBE_AT);
     assert_eq!(bed.retransmit(), [(3, PROBE)], "the last packet, once");
     // The timeout counts from the probe. Then the first packet is retransmitted, and the rest as the window allows.
-    bed.fire_at(1202 + RTO);
+    bed.fire_at(TIMEOUT_AT);
     assert_eq!(bed.subflow.sender.phase(), Phase::Loss);
     assert_eq!((bed.cwnd(), bed.ssthresh()), (1, Some(5)));
     assert_eq!(bed.repairs(), [0]);
@@ -27,7 +27,7 @@ fn while_a_probe_waits_for_its_answer_the_next_packet_sets_the_timeout_of_the_fi
     bed.fire_at(probe);
     assert_eq!(bed.retransmit(), [(3, PROBE)]);
     bed.wait_until(probe + 50).send(1);
-    let second = probe + 50 + 2 * RTT + 2;
+    let second = probe + 50 + 2 * RTT + ALLOWANCE;
     bed.fire_at(second);
     assert_eq!((bed.retransmit(), bed.subflow.sender.phase()), (vec![], Phase::Open));
     // The first packet has waited longer than a timeout, so that it is due after this call, but at once.
@@ -43,7 +43,7 @@ fn while_a_probe_waits_for_its_answer_the_next_packet_sets_the_timeout_of_the_fi
 fn a_probe_of_new_data_proves_no_loss_when_more_is_acknowledged() {
     let mut bed = Bed::new(10);
     bed.send(10);
-    let probe = 1000 + 2 * RTT + 2;
+    let probe = 1000 + 2 * RTT + ALLOWANCE;
     bed.fire_at(probe);
     assert!(bed.subflow.sender.probe_is_due());
     // The window is full; the timeout counts from the probe.
@@ -70,11 +70,11 @@ fn progress_restarts_the_clock_and_later_packets_do_not_put_it_off() {
     bed.send(5).wait_until(1000 + RTT).ack(2);
     // Two round trips from the acknowledgment, although the timeout of packet 2, counted from its transmission, is
     // earlier.
-    assert_eq!(bed.deadline(), Some(1000 + RTT + 2 * RTT + 2));
+    assert_eq!(bed.deadline(), Some(1000 + RTT + 2 * RTT + ALLOWANCE));
     bed.wait_until(1150).send(1);
     assert_eq!(bed.deadline(), Some(1000 + RTO), "but a packet that leaves must not put it off beyond that");
     bed.wait_until(1000 + RTO + 1).send(1);
-    assert_eq!(bed.deadline(), Some(1301 + 2 * RTT + 2), "which has passed");
+    assert_eq!(bed.deadline(), Some(1301 + 2 * RTT + ALLOWANCE), "which has passed");
 }
 
 #[test]
@@ -82,9 +82,9 @@ fn timeouts_double_until_a_round_trip_is_measured() {
     let mut bed = Bed::new(10);
     bed.clock = false;
     bed.send(2);
-    bed.fire_at(1000 + 2 * RTT + 2);
+    bed.fire_at(PROBE_AT);
     bed.retransmit();
-    let mut now = 1202 + RTO;
+    let mut now = TIMEOUT_AT;
     for factor in [1, 2, 4] {
         bed.fire_at(now);
         assert_eq!(bed.repairs(), [0]);
@@ -121,7 +121,7 @@ fn the_echo_of_a_selective_acknowledgment_measures_nothing() {
     }
     assert_eq!(bed.repairs(), [0]);
     // The first of these blocks set the reordering timer.
-    bed.fire_at(1000 + RTT + RTT / 4 + 2);
+    bed.fire_at(1000 + RTT + RTT / 4 + ALLOWANCE);
     // The receiver echoes what it got last in order, long ago; here only the retransmitted packet is new.
     bed.fire_at(1000 + RTT + RTO);
     bed.repairs();
@@ -137,9 +137,24 @@ fn the_reordering_timer_waits_a_quarter_of_a_round_trip() {
     // Two packets arrived ahead of the first: it may just be late.
     bed.sack(0, &[(1, 3)]);
     assert!(bed.repairs().is_empty());
-    let outcome = bed.fire_at(1000 + RTT + RTT / 4 + 2);
+    let outcome = bed.fire_at(1000 + RTT + RTT / 4 + ALLOWANCE);
     assert!(outcome.reduced.is_some());
     assert_eq!((bed.repairs(), bed.ssthresh()), (vec![0], Some(5)));
+}
+
+#[test]
+fn an_acknowledgment_that_moves_ahead_and_reports_what_is_behind_a_hole_proves_no_loss() {
+    let mut bed = Bed::new(10);
+    bed.send(4).wait_until(1050).send(6);
+    // Packet 0 is acknowledged, and one that was sent 50 ms later reported: what was measured last is the round trip of
+    // packet 0, which packets 1 to 3 do not exceed.
+    bed.wait_until(1000 + RTT).ack_saying(1, Say { ahead: &[(4, 5)], ..Say::default() });
+    assert!(bed.repairs().is_empty());
+    // They are lost a quarter of the least round trip later, which is the 50 ms of the packet that was reported.
+    assert_eq!(bed.deadline(), Some(1000 + RTT + 50 / 4 + ALLOWANCE));
+    // The next report has a round trip of its own.
+    bed.wait_until(1000 + RTT + 5).ack_saying(1, Say { ahead: &[(4, 6)], ..Say::default() });
+    assert_eq!(bed.repairs(), [1]);
 }
 
 #[test]
@@ -152,7 +167,7 @@ fn after_reordering_was_seen_three_packets_ahead_prove_nothing() {
     bed.sack(3, &[(4, 8)]);
     assert!(bed.repairs().is_empty(), "four ahead of packet 3");
     // The latest round trip measured was 110, of which a quarter of the least is added, and the allowance for timers.
-    assert_eq!(bed.deadline(), Some(1000 + 110 + RTT / 4 + 2));
+    assert_eq!(bed.deadline(), Some(1000 + 110 + RTT / 4 + ALLOWANCE));
     bed.wait_until(1120).ack(8);
     assert_eq!((bed.subflow.sender.phase(), bed.cwnd(), bed.ssthresh()), (Phase::Open, 16, None));
 }
@@ -166,17 +181,18 @@ fn the_reordering_timer_takes_the_place_of_the_timeout() {
     bed.sack(0, &[(1, 2)]);
     bed.ack(2);
     bed.sack(2, &[(3, 10)]);
-    bed.fire_at(1000 + RTT + RTT / 4 + 2);
+    let repaired_at = 1000 + RTT + RTT / 4 + ALLOWANCE;
+    bed.fire_at(repaired_at);
     assert_eq!(bed.repairs(), [2]);
-    assert_eq!(bed.deadline(), Some(1127 + RTO), "of the retransmission");
-    bed.wait_until(1128).send(3).wait_until(1128 + RTT);
-    let fires_at = 1128 + RTT + RTT / 4 + 2;
+    assert_eq!(bed.deadline(), Some(repaired_at + RTO), "of the retransmission");
+    bed.wait_until(repaired_at + 1).send(3).wait_until(repaired_at + 1 + RTT);
+    let fires_at = repaired_at + RTT + RTT / 4 + ALLOWANCE;
     for end in 11..=13 {
         bed.sack(2, &[(3, end)]);
         assert_eq!(bed.deadline(), Some(fires_at), "these were sent after the retransmission");
     }
     bed.fire_at(fires_at);
-    assert_eq!(bed.deadline(), Some(1127 + RTO), "the timeout is the retransmission's again");
+    assert_eq!(bed.deadline(), Some(repaired_at + RTO), "the timeout is the retransmission's again");
     assert_eq!(bed.repairs(), [2], "which is lost as well");
     assert_eq!(bed.deadline(), Some(fires_at + RTO));
 }
