@@ -52,10 +52,8 @@ def _place() -> Iterator[str]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         _remove_what_killed_tests_left()
         yield place
-        try:
-            _wait_until_closed(place)
-        finally:
-            _remove(place)
+        _remove(place)
+        _wait_until_closed(place)
 
 
 # A closed connection whose peer does not answer keeps its control until the kernel gives it up, mostly for a minute.
@@ -63,14 +61,14 @@ CLOSED_S = 180.0
 
 
 def _wait_until_closed(place: str) -> None:
-    """Programs that connections still have would be in the way of the next test."""
+    """Connections keep a detached control and its table, which would be in the way of the next test.
+
+    The subflows in the table are not asked for. Some virtual machines run no BPF program while their own agent is on
+    the processor. A subflow whose last packet comes then is gone, but stays in the table.
+    """
     until = time.monotonic() + CLOSED_S
-    while True:
-        status = _core.kernel_status(file_system=place)
-        left = sum(len(one["subflows"]) for one in status["attachments"]) + sum(status["draining_subflows"])
-        if left == 0:
-            return
-        assert time.monotonic() < until, f"{left} subflows are open {CLOSED_S:g} s after the test"
+    while _core.kernel_status(file_system=place)["draining_subflows"]:
+        assert time.monotonic() < until, f"connections keep a detached control {CLOSED_S:g} s after the test"
         time.sleep(0.1)
 
 
