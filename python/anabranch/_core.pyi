@@ -250,6 +250,9 @@ class Subflow:
     def min_rtt(self) -> float:
         """Smallest round trip, seconds; 0 before the first sample."""
     @property
+    def seeks_min_rtt(self) -> bool:
+        """Whether the congestion control has few packets in flight, to measure the least round trip (BBR's ProbeRtt)."""
+    @property
     def acked_since_loss(self) -> int:
         """Bytes acknowledged since the last loss."""
     @property

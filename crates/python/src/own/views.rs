@@ -122,6 +122,10 @@ impl Subflow {
         self.view.min_rtt.as_secs_f64()
     }
     #[getter]
+    fn seeks_min_rtt(&self) -> bool {
+        self.view.seeks_min_rtt
+    }
+    #[getter]
     fn acked_since_loss(&self) -> u64 {
         self.view.acked_since_loss
     }
