@@ -22,7 +22,7 @@ pub(super) trait Rules: fmt::Debug + Send {
         false
     }
 
-    /// Whether the subflow looks for its least round trip now, because another one does, if its own is old enough.
+    /// Whether another subflow is in ProbeRtt, so that this one joins it if its least round trip is old enough.
     fn joins_probe_rtt(&self, _siblings: Siblings<'_>) -> bool {
         false
     }
