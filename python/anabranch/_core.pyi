@@ -251,7 +251,7 @@ class Subflow:
         """Smallest round trip, seconds; 0 before the first sample."""
     @property
     def seeks_min_rtt(self) -> bool:
-        """Whether the congestion control has few packets in flight, to measure the least round trip (BBR's ProbeRtt)."""
+        """Whether the congestion control has few packets in flight, to measure the least round trip (ProbeRtt)."""
     @property
     def acked_since_loss(self) -> int:
         """Bytes acknowledged since the last loss."""
