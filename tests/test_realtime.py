@@ -198,7 +198,7 @@ def test_a_run_that_is_never_valid_stays_a_row_that_says_so(
     assert row["goodput_bps"] is None, "its numbers are of the machine"
     (comparison,) = found.comparisons
     assert comparison.pairs == 2
-    assert "1 runs failed and have no values" in comparison.notes
+    assert "1 run failed and has no values" in comparison.notes
     again, _ = with_testbed(lambda _seed, _number: False)
     assert (again.made, again.kept) == (0, 6), "it is not tried for ever"
 

@@ -251,7 +251,7 @@ def test_runs_that_are_kept_are_not_made_again_and_failed_ones_are_tried_again(
     (case,) = found["cells"]
     assert (case["void"], case["errors"]) == (1, ["RuntimeError: the cable was pulled"])
     assert [each["seed"] for each in case["live"]] == [1]
-    assert "1 runs were invalid; 1 runs failed: RuntimeError: the cable was pulled" in found["parts"][0]["notes"][0]
+    assert "1 run was invalid; 1 run failed: RuntimeError: the cable was pulled" in found["parts"][0]["notes"][0]
     monkeypatch.setattr(realtime, "measure", measure)
     made, found = compare()
     assert made == 1, "the simulations and the valid live run are there"

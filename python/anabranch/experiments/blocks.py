@@ -15,6 +15,7 @@ from anabranch.experiments.sampling import Indices, Unit
 from anabranch.experiments.statistics import Array, Interval
 from anabranch.experiments.variation import SAMPLED_COLUMNS
 from anabranch.results import columns
+from anabranch.wording.summary import plural
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ _SEED_WITHOUT_EFFECT = (
 def _usable(table: pl.DataFrame, contrast: Contrast) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """The rows that count, and what should be known of the others."""
     failed = table.filter(pl.col("error").is_not_null()).height
-    notes = (f"{failed} runs failed and have no values",) if failed else ()
+    notes = (f"{plural(failed, 'run failed and has', 'runs failed and have')} no values",) if failed else ()
     rows = table.filter(pl.col("error").is_null()).with_columns(pl.col(contrast.metric).cast(pl.Float64))
     rows, more = unfinished.counted(rows, contrast)
     return rows, (*notes, *more)

@@ -14,6 +14,7 @@ from anabranch.validation.criteria import Part
 from anabranch.validation.judgement import Compared, Equivalence, Judgement, part_verdict
 from anabranch.validation.measurement import Lateness, Measurement
 from anabranch.wording import markdown, numerals
+from anabranch.wording.summary import plural
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,9 @@ class Found:
     @property
     def note(self) -> str | None:
         """What was invalid or failed."""
-        parts = [f"{self.invalid} runs were invalid"] if self.invalid else []
+        parts = [f"{plural(self.invalid, 'run was', 'runs were')} invalid"] if self.invalid else []
         if self.errors:
-            parts.append(f"{len(self.errors)} runs failed: {self.errors[0]}")
+            parts.append(f"{plural(len(self.errors), 'run')} failed: {self.errors[0]}")
         if self.judgement is None:
             parts.append("no run counts")
         return f"{self.case.name}: {'; '.join(parts)}" if parts else None
