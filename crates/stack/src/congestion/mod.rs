@@ -69,6 +69,10 @@ pub fn create(name: &str, options: &Options, seed: u64) -> Result<Box<dyn Conges
 /// The smallest window after a loss that acknowledgments showed (RFC 5681 equation 4).
 pub const MIN_SSTHRESH: f64 = 2.0;
 
+/// The windows that a send buffer has room for, unless the control says otherwise (Linux's `tcp_sndbuf_expand`): one in
+/// flight, and one that waits for a loss to be repaired.
+pub(crate) const BUFFERED_WINDOWS: u32 = 2;
+
 /// The values that a controller may set. The subflow owns it; recovery (RFC 6937) and timeouts write `cwnd` too.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
@@ -248,6 +252,12 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// unless the controller [governs itself](Self::governs_itself). `app_limited`: the controller knows that the
     /// sender lacks data (Linux's `tcp_sock.app_limited`).
     fn on_restart(&mut self, _now: Instant, _idle: Duration, _app_limited: bool, _window: &mut Window) {}
+
+    /// How many windows the send buffer of a subflow has room for where Linux's behaviour is asked for
+    /// (`failover = "upstream"`); Linux's `sndbuf_expand`.
+    fn buffered_windows(&self) -> u32 {
+        BUFFERED_WINDOWS
+    }
 
     /// Whether recovery and idle decay shall leave `cwnd` alone, as BBR requires.
     fn governs_itself(&self) -> bool {

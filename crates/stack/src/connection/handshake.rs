@@ -3,7 +3,7 @@
 use super::deadline::Deadline;
 use super::keys::{Key, join_hmac, leftmost_64, leftmost_160};
 use super::{Connection, Failover, Mode, PathConfig, Protocol, Role};
-use crate::congestion::Siblings;
+use crate::congestion::{BUFFERED_WINDOWS, Siblings};
 use crate::external;
 use crate::options::OptionError;
 use crate::subflow::{DEFAULT_MSS, Opening, Origin, Peer, SendMemory, SenderOptions, State, Subflow};
@@ -37,6 +37,8 @@ impl Connection {
         };
         let position = self.config.paths.iter().position(|p| p.id == path.id);
         let position = position.expect("a subflow's path is one of the configuration's");
+        let upstream = self.config.transport.failover == Failover::Upstream;
+        let buffered_windows = if upstream { control.buffered_windows() } else { BUFFERED_WINDOWS };
         let origin = Origin {
             id,
             path,
@@ -46,7 +48,11 @@ impl Connection {
             opening,
             isn: SeqNumber(self.entropy.next_u64() as u32),
             receive_buffer: self.config.transport.receive_buffer(path.mss()),
-            memory: SendMemory::new(self.config.transport.header_room, self.config.transport.send_buffer.0),
+            memory: SendMemory::new(
+                self.config.transport.header_room,
+                self.config.transport.send_buffer.0,
+                buffered_windows,
+            ),
         };
         let mut subflow = Subflow::new(now, &origin, control, self.config.transport.initial_window);
         subflow.sender.configure(SenderOptions {
@@ -54,10 +60,9 @@ impl Connection {
             whole_windows: self.config.transport.whole_windows,
             defers_for_burst: self.config.transport.segmentation_offload,
             discovers_mtu: self.config.mtu_discovery,
-            hides_app_limited: self.config.transport.protocol == Protocol::Mptcp
-                && self.config.transport.failover == Failover::Upstream,
+            hides_app_limited: self.config.transport.protocol == Protocol::Mptcp && upstream,
         });
-        subflow.rests_in_loss = self.config.transport.failover == Failover::Legacy;
+        subflow.rests_in_loss = !upstream;
         let at = self.subflows.push(subflow);
         self.progress.close_at = Deadline::NEVER;
         Ok(at)

@@ -25,13 +25,15 @@ pub(crate) struct SendMemory {
     header_room: u32,
     /// Where autotuning ends (`tcp_wmem[2]`).
     most: u64,
+    /// How many windows there is room for (`sndbuf_expand`).
+    windows: u32,
     /// The most that queued and outstanding data may take (`sk_sndbuf`); zero before the handshake.
     limit: u64,
 }
 
 impl SendMemory {
-    pub fn new(header_room: u32, most: u64) -> Self {
-        SendMemory { header_room, most, limit: 0 }
+    pub fn new(header_room: u32, most: u64, windows: u32) -> Self {
+        SendMemory { header_room, most, windows, limit: 0 }
     }
 
     /// The most that queued and outstanding data may take.
@@ -61,10 +63,11 @@ impl SendMemory {
         self.expand(segment, INITIAL_WINDOW);
     }
 
-    /// Autotuning: memory for twice the window, and never less than before. Called while the application waits for room
+    /// Autotuning: memory for two windows or more, and never less than before. Called while the application waits for room
     /// and the window has room: what was sent did not fill it, so the buffer may be why.
     pub fn expand(&mut self, segment: u32, window: u32) {
-        let wanted = 2 * packet_memory(segment, self.header_room) * u64::from(window.max(INITIAL_WINDOW));
+        let packets = u64::from(self.windows) * u64::from(window.max(INITIAL_WINDOW));
+        let wanted = packet_memory(segment, self.header_room) * packets;
         self.limit = self.limit.max(wanted.min(self.most));
     }
 }
@@ -80,15 +83,22 @@ mod tests {
         // What `ss -m` shows (tb) on a fresh connection with segments of 1460 bytes: 87 040 with a distribution's
         // kernel, 46 080 with a slim one. 1460 + 320 + 320 exceeds 2048, 1460 + 256 + 320 does not.
         for (header_room, shown) in [(320, 87_040), (256, 46_080)] {
-            let mut memory = SendMemory::new(header_room, MOST);
+            let mut memory = SendMemory::new(header_room, MOST, 2);
             memory.open(1_460);
             assert_eq!(memory.limit(), shown);
         }
     }
 
     #[test]
+    fn a_control_may_have_room_for_more_windows() {
+        let mut memory = SendMemory::new(256, MOST, 3);
+        memory.open(1_460);
+        assert_eq!(memory.limit(), 69_120, "seen with `ss` on a fresh connection with BBR");
+    }
+
+    #[test]
     fn the_buffer_follows_the_largest_window_up_to_its_limit() {
-        let mut memory = SendMemory::new(256, MOST);
+        let mut memory = SendMemory::new(256, MOST, 2);
         memory.expand(1_460, 32);
         assert_eq!(memory.limit(), 147_456, "seen with `ss` on a subflow whose window had been 32 packets");
         memory.expand(1_460, 11);
@@ -100,7 +110,7 @@ mod tests {
     #[test]
     fn packets_in_flight_take_more_than_their_payload() {
         // Seen with `ss` (w): 832 bytes more than the payload per record of two packets.
-        let memory = SendMemory::new(256, MOST);
+        let memory = SendMemory::new(256, MOST, 2);
         assert_eq!(memory.taken(5_000, 0, 0), 5_000);
         assert_eq!(memory.taken(5_000, 1, 0), 5_832);
         assert_eq!(memory.taken(5_000, 4, 0), 6_664);
@@ -108,14 +118,14 @@ mod tests {
 
     #[test]
     fn a_full_burst_of_the_scheduler_takes_two_records() {
-        let memory = SendMemory::new(256, MOST);
+        let memory = SendMemory::new(256, MOST, 2);
         assert_eq!(memory.record(1_420, 0), 45 * 1_420);
         assert_eq!(65_428_u64.div_ceil(memory.record(1_420, 200_000)), 2);
     }
 
     #[test]
     fn a_record_takes_half_of_a_small_window() {
-        let memory = SendMemory::new(256, MOST);
+        let memory = SendMemory::new(256, MOST, 2);
         assert_eq!(memory.record(1_420, 50_000), 17 * 1_420);
         assert_eq!(memory.record(1_420, 2_000), 1_420);
     }

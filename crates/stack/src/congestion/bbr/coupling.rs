@@ -35,7 +35,7 @@ use super::competition::Competition;
 use super::rules::Rules;
 use super::v3::PROBE_RTT_GAIN;
 use super::{Bbr, MIN_WINDOW, Pace};
-use crate::congestion::{Ack, Entry, Siblings};
+use crate::congestion::{Ack, BUFFERED_WINDOWS, Entry, Siblings};
 use crate::view::SubflowView;
 use anabranch_units::Duration;
 
@@ -144,6 +144,8 @@ impl Default for Coupling {
 
 impl Rules for Coupling {
     const PROBE_RTT_GAIN: f64 = PROBE_RTT_GAIN;
+    // What the buffer of a path holds that fails has to be sent again.
+    const BUFFERED_WINDOWS: u32 = BUFFERED_WINDOWS;
 
     fn observe(&mut self, ack: &Ack) {
         self.round.observe(ack);

@@ -442,6 +442,10 @@ impl<R: Rules> CongestionControl for Bbr<R> {
         }
     }
 
+    fn buffered_windows(&self) -> u32 {
+        R::BUFFERED_WINDOWS
+    }
+
     fn governs_itself(&self) -> bool {
         true
     }

@@ -8,6 +8,9 @@ pub(super) trait Rules: fmt::Debug + Send {
     /// Bandwidth-delay products that ProbeRtt keeps in flight, if these are more than the least window.
     const PROBE_RTT_GAIN: f64 = 0.0;
 
+    /// How many windows a send buffer has room for (`bbr_sndbuf_expand`).
+    const BUFFERED_WINDOWS: u32 = 3;
+
     /// Takes an acknowledgment.
     fn observe(&mut self, _ack: &Ack) {}
 

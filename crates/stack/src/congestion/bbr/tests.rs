@@ -25,6 +25,14 @@ fn mode(network: &Network<Bbr<Version1>>) -> &'static str {
 }
 
 #[test]
+fn send_buffers_have_room_for_three_windows_as_in_linux_and_for_two_with_other_controls() {
+    use super::super::testing::create;
+    for (name, windows) in [("bbr", 3), ("cbbr", 2), ("cubic", 2)] {
+        assert_eq!(create(name, &[]).buffered_windows(), windows, "{name}");
+    }
+}
+
+#[test]
 fn the_first_packets_are_paced_at_the_high_gain_over_the_handshakes_round_trip() {
     let network = Network::new(1000.0, 0.1);
     let expected = 10.0 / 0.1 * f64::from(MSS) * 8.0 * HIGH_GAIN * PACING_MARGIN;

@@ -90,7 +90,7 @@ impl Bed {
             opening: Opening::Initial,
             isn: SeqNumber(0),
             receive_buffer: (ReceiveMemory::new(ReceiveBuffer::default(), PACKET), 65_535),
-            memory: crate::subflow::SendMemory::new(320, 4 << 20),
+            memory: crate::subflow::SendMemory::new(320, 4 << 20, 2),
         };
         let control = congestion::REGISTRY.find(control).unwrap().create;
         let mut subflow = Subflow::new(at(now - RTT), &origin, control(&Options::default(), 0).unwrap(), packets);
