@@ -63,7 +63,7 @@ impl SendMemory {
         self.expand(segment, INITIAL_WINDOW);
     }
 
-    /// Autotuning: memory for two windows or more, and never less than before. Called while the application waits for room
+    /// Autotuning: memory for so many windows, and never less than before. Called while the application waits for room
     /// and the window has room: what was sent did not fill it, so the buffer may be why.
     pub fn expand(&mut self, segment: u32, window: u32) {
         let packets = u64::from(self.windows) * u64::from(window.max(INITIAL_WINDOW));
