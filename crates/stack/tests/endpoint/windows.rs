@@ -3,7 +3,7 @@
 
 use crate::common::config;
 use crate::common::talk::*;
-use anabranch_stack::connection::{Commit, Protocol};
+use anabranch_stack::connection::{Choice, Commit, Failover, Protocol};
 
 const NOTHING: [&str; 0] = [];
 /// Payload of a full segment without timestamps.
@@ -96,6 +96,23 @@ fn with_subflow_windows_a_subflow_keeps_to_its_own() {
         talk.deliver(0, peer(1, 1 + 10 * 1_428 + expected).data_ack(0).echo(40));
         assert!(payload(&mut talk) > 0);
     }
+}
+
+/// A send buffer has room for three windows of `bbr` in upstream Linux (`sndbuf_expand`), and for two otherwise.
+#[test]
+fn the_send_buffer_has_room_for_the_windows_that_linux_gives_the_control() {
+    let buffered = |control, failover| {
+        let mut config = two_paths();
+        config.transport.commit = Commit::IntoBuffer;
+        config.transport.failover = failover;
+        config.transport.congestion_control = Choice::of(control);
+        let mut talk = Talk::served(config);
+        talk.end.write(1_000_000);
+        1_000_000 - talk.end.unbuffered()
+    };
+    let two_windows = buffered("newreno", Failover::Upstream);
+    assert_eq!(buffered("bbr", Failover::Legacy), two_windows);
+    assert!(buffered("bbr", Failover::Upstream) > two_windows);
 }
 
 /// RFC 8985 section 7.3: the probe that is due after two round trips and 6 ms.
