@@ -57,7 +57,7 @@ def buffers(media: list[dict[str, Any]]) -> list[float]:
     found, buffered, since = [], 0.0, 0.0
     for line in media:
         found.append(max(0.0, buffered - (line["time"] - since)))
-        if arrived([line]):
+        if line["acknowledged_s"] is not None:
             at = line["time"] + line["acknowledged_s"]
             buffered, since = max(0.0, buffered - (at - since)) + SEGMENT_S, at
     return found

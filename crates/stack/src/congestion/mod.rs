@@ -69,8 +69,8 @@ pub fn create(name: &str, options: &Options, seed: u64) -> Result<Box<dyn Conges
 /// The smallest window after a loss that acknowledgments showed (RFC 5681 equation 4).
 pub const MIN_SSTHRESH: f64 = 2.0;
 
-/// The windows that a send buffer has room for, unless the control says otherwise (Linux's `tcp_sndbuf_expand`): one in
-/// flight, and one that waits for a loss to be repaired.
+/// How many windows a send buffer has room for, unless the control says otherwise (Linux's `tcp_sndbuf_expand`): one in
+/// flight, and another one because new data is sent during the recovery of a loss, and the application may write late.
 pub(crate) const BUFFERED_WINDOWS: u32 = 2;
 
 /// The values that a controller may set. The subflow owns it; recovery (RFC 6937) and timeouts write `cwnd` too.

@@ -144,7 +144,7 @@ impl Default for Coupling {
 
 impl Rules for Coupling {
     const PROBE_RTT_GAIN: f64 = PROBE_RTT_GAIN;
-    // What the buffer of a path holds that fails has to be sent again.
+    // When a path fails, the data in its buffer has to be sent again: a smaller buffer costs less.
     const BUFFERED_WINDOWS: u32 = BUFFERED_WINDOWS;
 
     fn observe(&mut self, ack: &Ack) {
