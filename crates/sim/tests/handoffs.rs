@@ -91,18 +91,30 @@ fn waited_for_a_timeout(outcome: &Outcome, gap: f64, since: f64) -> bool {
     let (Column::Integer(in_a_row), Column::Integer(subflows)) = (column("in_a_row"), column("subflow")) else {
         panic!("timeouts have numbers and subflows")
     };
-    let (Column::Float(seconds), Column::Text { words, codes }) = (column("timeout_s"), column("detail")) else {
-        panic!("timeouts have lengths, segments reasons")
+    let (Column::Integer(acked), Column::Integer(in_flight)) = (column("acked_bytes"), column("in_flight_packets"))
+    else {
+        panic!("samples have bytes and packets")
     };
-    let is_probe = |row: usize| codes[row].is_some_and(|code| words[code as usize] == "tail-loss-probe");
+    let Column::Float(seconds) = column("timeout_s") else { panic!("timeouts have lengths") };
+    // A probe is new data where there is some (RFC 8985 section 7.3). Of all new data only a probe sets the timer anew
+    // while packets are in flight and none is acknowledged.
+    let waits_for_acknowledgments = |subflow: i64, from: f64, to: f64| {
+        let samples = || times_of(events, "sample", "/server").filter(|(of, _)| subflows[*of] == subflow);
+        let acked_before = samples().take_while(|(_, when)| *when <= from).last().map(|(of, _)| acked[of]);
+        let acked_after = samples().find(|(_, when)| *when >= to).map(|(of, _)| acked[of]);
+        let in_flight = samples().take_while(|(_, when)| *when < to).last().map_or(0, |(of, _)| in_flight[of]);
+        acked_before == acked_after && in_flight > 0
+    };
     let end = since + gap;
     times_of(events, "timeout-fired", "/server").any(|(row, at)| {
         let set_at = at - seconds[row];
         let sent = times_of(events, "segment-sent", "/server");
         let mut before = sent.filter(|(of, when)| subflows[*of] == subflows[row] && *when <= set_at + SAME_TIME_S);
-        let last = before.next_back();
-        let probed = last.is_some_and(|(of, when)| is_probe(of) && set_at - when <= SAME_TIME_S);
-        let waits_since = if probed { before.next_back().map_or(set_at, |(_, when)| when) } else { set_at };
+        let set_by_segment = before.next_back().is_some_and(|(_, when)| set_at - when <= SAME_TIME_S);
+        let earlier = before.next_back().map(|(_, when)| when);
+        let probed_after =
+            earlier.filter(|&when| set_by_segment && waits_for_acknowledgments(subflows[row], when, set_at));
+        let waits_since = probed_after.unwrap_or(set_at);
         let excuses = in_a_row[row] == 1 && at - waits_since > LONGEST_GAP_S && since + SAME_TIME_S >= waits_since;
         excuses && (end - AFTER_TIMEOUT_S..=end).contains(&at)
     })
