@@ -306,8 +306,7 @@ pub struct ConnectionView {
     /// Where data commits into the send buffer: bytes from `next` to the end of its fragment. Upstream Linux gives a
     /// subflow whole fragments.
     pub fragment: Option<u64>,
-    /// Where data commits into the send buffer: the application's next write begins, and everything before it was given
-    /// to subflows.
+    /// Where data commits into the send buffer: the application wrote into it since a subflow was given new data.
     pub write_begins: bool,
     /// How often the first unacknowledged data was retransmitted on a faster subflow because the shared window was
     /// full.

@@ -64,7 +64,7 @@ impl Connection {
             Source::Queue => {
                 self.subflows.change(at).take(chunk.len);
             }
-            Source::Unsent => self.outgoing.next += chunk.len,
+            Source::Unsent => self.outgoing.give(chunk.len),
             Source::Reinjection => self.outgoing.take_reinjection(chunk.len),
             Source::FirstUnacked => {
                 self.progress.relieved_at = Some(chunk.stream_offset);

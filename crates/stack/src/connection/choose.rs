@@ -144,27 +144,41 @@ impl Connection {
             }
         }
         loop {
-            if let Some(choice) = self.choose_queued(now) {
+            // Linux looks at what an acknowledgment allows before it sends (`ack_update_msk`, `tcp_data_snd_check`).
+            let queued = self.subflows.activity().queued;
+            if !queued.is_empty()
+                && !self.waits.gives_first
+                && let Some(choice) = self.choose_queued(now, queued)
+            {
                 return Some(choice);
             }
             // What was written is sent before the application's next write.
-            if self.waits.filling.is_some() && self.outgoing.write_placed() {
+            if self.waits.filling.is_some() && !self.waits.gives_first && self.outgoing.write_placed() {
                 self.end_filling(now);
                 continue;
             }
             let choice = self.schedule(now);
-            if choice.is_some() {
+            if choice.is_some() || !self.goes_on(now) {
                 return choice;
             }
-            if self.waits.filling.is_some() {
-                self.end_filling(now);
-                continue;
-            }
-            self.outgoing.write_all();
-            if !self.expand_send_buffers() {
-                return None;
-            }
         }
+    }
+
+    /// Nothing more can be placed. Returns whether there may be data to send all the same: data that was placed in the
+    /// buffers of subflows, or that the application writes now.
+    #[inline]
+    fn goes_on(&mut self, now: Instant) -> bool {
+        self.config.transport.commit == Commit::IntoBuffer && self.sends_or_writes(now)
+    }
+
+    #[inline(never)]
+    fn sends_or_writes(&mut self, now: Instant) -> bool {
+        let gave_first = std::mem::take(&mut self.waits.gives_first);
+        let filled = self.waits.filling.is_some();
+        if filled {
+            self.end_filling(now);
+        }
+        gave_first || filled || self.write_next()
     }
 
     /// Everything was placed that can be: what is queued is sent. The connection's timer starts before any of it has
@@ -198,9 +212,9 @@ impl Connection {
         next.and_then(|chunk| self.within_window(at, chunk))
     }
 
-    /// Data that was queued on a subflow.
-    fn choose_queued(&mut self, now: Instant) -> Option<NextSegment> {
-        let mut queued = self.subflows.activity().queued;
+    /// Data that was queued on one of these subflows.
+    #[inline(never)]
+    fn choose_queued(&mut self, now: Instant, mut queued: SubflowSet) -> Option<NextSegment> {
         while let Some(at) = self.next_queue(queued) {
             queued.remove(at);
             if self.waits.filling == Some(self.subflows[at].id) || !self.may_send_now(now, at) {
@@ -209,8 +223,10 @@ impl Connection {
             if self.windows_decay() {
                 self.decay_idle_window(now, at);
             }
-            let (payload, queued) = (self.full_payload(at), self.subflows[at].queued);
-            if self.subflows.defers_for_burst(now, at, queued, payload) {
+            // Linux sends one record at a time, and the end of a record does not wait for the next one.
+            let record = self.subflows[at].queue.front().map_or(0, |record| record.len);
+            let payload = self.full_payload(at);
+            if self.subflows.defers_for_burst(now, at, record, payload) {
                 continue;
             }
             self.drop_acknowledged(at, u64::from(payload));
@@ -337,14 +353,14 @@ impl Connection {
 
     fn place_new(&mut self, now: Instant, at: usize, bytes: u64) -> Option<NextSegment> {
         let payload = u64::from(self.subflows.latest_view(at).mss);
-        let (limit, written) = match self.config.transport.commit {
+        let limit = match self.config.transport.commit {
             Commit::AtWindow if bytes >= payload => {
-                (u64::from(self.size_to_send(now, at, payload as u32, Source::Unsent)?), self.outgoing.unsent())
+                u64::from(self.size_to_send(now, at, payload as u32, Source::Unsent)?)
             }
-            Commit::AtWindow => (bytes.clamp(1, payload), self.outgoing.unsent()),
-            Commit::IntoBuffer => (bytes.max(1), self.outgoing.begin_write()),
+            Commit::AtWindow => bytes.clamp(1, payload),
+            Commit::IntoBuffer => bytes.max(1),
         };
-        let len = limit.min(written).min(self.outgoing.window_end() - self.outgoing.next);
+        let len = limit.min(self.outgoing.unsent()).min(self.outgoing.window_end() - self.outgoing.next);
         if len == 0 {
             return None;
         }

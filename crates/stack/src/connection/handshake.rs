@@ -2,7 +2,7 @@
 
 use super::deadline::Deadline;
 use super::keys::{Key, join_hmac, leftmost_64, leftmost_160};
-use super::{Connection, Failover, Mode, PathConfig, Protocol, Role};
+use super::{Commit, Connection, Failover, Mode, PathConfig, Protocol, Role};
 use crate::congestion::{BUFFERED_WINDOWS, Siblings};
 use crate::external;
 use crate::options::OptionError;
@@ -59,6 +59,7 @@ impl Connection {
             paces: self.config.transport.pacing,
             whole_windows: self.config.transport.whole_windows,
             defers_for_burst: self.config.transport.segmentation_offload,
+            counts_buffers: self.config.transport.commit == Commit::IntoBuffer,
             discovers_mtu: self.config.mtu_discovery,
             hides_app_limited: self.config.transport.protocol == Protocol::Mptcp && upstream,
         });

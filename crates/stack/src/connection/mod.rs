@@ -33,6 +33,7 @@ mod limits;
 mod numbers;
 mod outgoing;
 mod pace_cap;
+mod pages;
 mod path_mtu;
 mod policy;
 mod predict;
@@ -227,7 +228,7 @@ impl Connection {
             remote_key: None,
             outgoing: match config.transport.commit {
                 Commit::AtWindow => Outgoing::new(config.transport.send_buffer.0),
-                Commit::IntoBuffer => Outgoing::in_fragments(0, config.transport.writer),
+                Commit::IntoBuffer => Outgoing::in_pages(0, config.transport.writer),
             },
             incoming: Incoming::new(
                 config.transport.receive_buffer(config.paths[0].mss()),
@@ -610,8 +611,8 @@ impl Connection {
             next: self.outgoing.next,
             unsent: self.outgoing.unsent(),
             window_end: self.outgoing.window_end(),
-            fragment: (self.config.transport.commit == Commit::IntoBuffer).then(|| self.outgoing.rest_of_fragment()),
-            write_begins: self.config.transport.commit == Commit::IntoBuffer && self.outgoing.write_placed(),
+            fragment: self.outgoing.rest_of_fragment(),
+            write_begins: self.outgoing.write_begins(),
             opportunistic_retransmissions: self.progress.opportunistic,
             hints: self.hints,
             buffered_until: self.buffered_until,

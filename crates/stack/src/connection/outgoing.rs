@@ -2,14 +2,11 @@
 //! again.
 
 use super::Writer;
+use super::pages::{Pages, WHOLE_FRAGMENT};
 use crate::subflow::Reinjection;
 use anabranch_events::CopyCause;
 use anabranch_units::SubflowId;
 use std::collections::VecDeque;
-
-/// Linux takes the application's bytes in fragments of at most this many: the pages that it takes at once (32 KiB),
-/// less the description of the fragment (`struct mptcp_data_frag`).
-const FRAGMENT: u64 = 32_768 - 40;
 
 /// What the application writes at once, as the testbed's server does and many others do. Linux gives subflows what is
 /// written before the next write begins.
@@ -35,16 +32,14 @@ pub(crate) struct Outgoing {
     reinjections: VecDeque<Reinjection>,
     /// The most bytes that may be written and not acknowledged.
     send_buffer: u64,
-    /// Whether the application's bytes are taken in whole fragments, the last of which may exceed the send buffer.
-    whole_fragments: bool,
-    /// A write found no room, and the application waits until the socket says that it can write again (`SOCK_NOSPACE`).
+    /// Where data commits into the buffers of subflows: the memory of the send buffer.
+    pages: Option<Pages>,
+    /// A write found no room since the socket last said that it can be written (`SOCK_NOSPACE`).
     awaits_room: bool,
-    /// Whether it waits so, or writes as soon as anything fits.
+    /// Whether the application waits until it says so, or writes as soon as anything fits.
     waits_for_a_third: bool,
-    /// Where fragments are counted from: the first byte that was written when everything before was acknowledged.
-    first_fragment: u64,
-    /// One past the last byte of the application's current write, where data commits into the buffer.
-    write_end: u64,
+    /// The application wrote into the buffer since a subflow was given new data.
+    write_begins: bool,
     /// One past the last byte that the send buffer took.
     sendable_end: u64,
 }
@@ -55,66 +50,102 @@ impl Outgoing {
         Outgoing { send_buffer, ..Outgoing::default() }
     }
 
-    /// A stream whose send buffer takes whole fragments, as upstream Linux's does, from such an application.
-    pub fn in_fragments(send_buffer: u64, writer: Writer) -> Self {
+    /// A stream whose send buffer is one of pages, as upstream Linux's is, filled by such an application.
+    pub fn in_pages(send_buffer: u64, writer: Writer) -> Self {
         let waits_for_a_third = writer == Writer::WhenWritable;
-        Outgoing { whole_fragments: true, waits_for_a_third, ..Outgoing::new(send_buffer) }
+        Outgoing { pages: Some(Pages::default()), waits_for_a_third, ..Outgoing::new(send_buffer) }
     }
 
-    /// The application writes, if it does not wait for room: to be called after any change of what is written, of what
-    /// is acknowledged, and of the send buffer.
-    fn fill_buffer(&mut self) {
-        if self.awaits_room && self.lacks_room() {
-            // Bytes that no subflow was given can be withdrawn although the buffer took them.
-            self.sendable_end = self.sendable_end.min(self.written);
-            return;
+    /// To be called after any change of what is written, and of the send buffer. A buffer of pages wakes an application
+    /// that waits, once there is room, and is filled by [`Outgoing::write_next`]. Otherwise the buffer takes what has
+    /// room at once.
+    #[inline]
+    fn use_room(&mut self) {
+        if self.pages.is_some() {
+            self.wake();
+        } else {
+            self.fill();
         }
+    }
+
+    fn wake(&mut self) {
+        self.awaits_room &= self.lacks_room();
+    }
+
+    fn fill(&mut self) {
         // What the buffer took it keeps, also when a subflow with its buffer is gone.
-        let taken_end = self.room_end().max(self.sendable_end);
+        let taken_end = (self.unacked + self.send_buffer).max(self.sendable_end);
         self.sendable_end = self.written.min(taken_end);
-        self.awaits_room = self.waits_for_a_third && self.written > taken_end;
     }
 
-    /// One past the last byte for which the send buffer has room.
-    fn room_end(&self) -> u64 {
-        let limit = self.unacked + self.send_buffer;
-        if self.whole_fragments && self.send_buffer > 0 { self.fragment_end(limit - 1) } else { limit }
-    }
-
-    /// One past the last byte of the fragment with this byte, whether or not all of it is written.
-    pub fn fragment_end(&self, offset: u64) -> u64 {
-        debug_assert!(offset >= self.first_fragment, "the fragment was acknowledged and is gone");
-        self.first_fragment + ((offset - self.first_fragment) / FRAGMENT + 1) * FRAGMENT
-    }
-
-    /// Bytes from the next one to the end of its fragment, whether or not all of them are written.
-    pub fn rest_of_fragment(&self) -> u64 {
-        self.fragment_end(self.next) - self.next
-    }
-
-    /// Whether everything of the current write was given to subflows.
-    pub fn write_placed(&self) -> bool {
-        self.next >= self.write_end
-    }
-
-    /// The application's next write begins if the last one was given to subflows; returns the bytes of it that were
-    /// not.
-    pub fn begin_write(&mut self) -> u64 {
-        if self.write_placed() {
-            self.write_end = (self.next + WRITE).min(self.sendable_end);
+    /// To be called where more is acknowledged.
+    #[inline]
+    fn release(&mut self) {
+        if self.pages.is_some() {
+            self.release_pages();
+        } else {
+            self.fill();
         }
-        self.write_end.saturating_sub(self.next)
     }
 
-    /// No subflow takes more now: meanwhile the application writes as much as there is room for.
-    pub fn write_all(&mut self) {
-        self.write_end = self.sendable_end.max(self.next);
+    #[inline(never)]
+    fn release_pages(&mut self) {
+        if let Some(pages) = &mut self.pages {
+            pages.release(self.unacked, self.unacked == self.next);
+        }
+        self.wake();
+    }
+
+    /// One past the last byte of the fragment with this byte, or of one that would begin with it.
+    pub fn fragment_end(&self, offset: u64) -> u64 {
+        let known = self.pages.as_ref().and_then(|pages| pages.fragment_end(offset));
+        known.unwrap_or(offset + WHOLE_FRAGMENT)
+    }
+
+    /// Where the buffer is one of pages: bytes from the next one to the end of its fragment.
+    pub fn rest_of_fragment(&self) -> Option<u64> {
+        self.pages.is_some().then(|| self.fragment_end(self.next) - self.next)
+    }
+
+    /// Whether the application wrote into pages since a subflow was given new data.
+    pub fn write_begins(&self) -> bool {
+        self.write_begins
+    }
+
+    /// Whether everything that the application wrote into the buffer was given to subflows.
+    pub fn write_placed(&self) -> bool {
+        self.next >= self.sendable_end
+    }
+
+    /// The application's next write into pages, if it does not wait for room. Returns whether the buffer took any of
+    /// it: up to the first fragment that reaches the buffer's limit.
+    pub fn write_next(&mut self) -> bool {
+        let waits = self.awaits_room && self.waits_for_a_third;
+        let Some(pages) = self.pages.as_mut().filter(|_| !waits) else { return false };
+        let before = self.sendable_end;
+        let end = (before + WRITE).min(self.written);
+        while self.sendable_end < end {
+            if pages.used() >= self.send_buffer {
+                self.awaits_room = true;
+                break;
+            }
+            self.sendable_end += pages.copy(end - self.sendable_end, self.next < self.sendable_end);
+        }
+        let wrote = before < self.sendable_end;
+        self.write_begins |= wrote;
+        wrote
+    }
+
+    /// A subflow was given the next `bytes`.
+    pub fn give(&mut self, bytes: u64) {
+        self.next += bytes;
+        self.write_begins = false;
     }
 
     /// Whether the application found no room for more, or waits for the next request while the socket cannot be
     /// written.
     pub fn writer_waits(&self) -> bool {
-        self.write_end >= self.sendable_end && self.lacks_room()
+        (self.awaits_room || self.sendable_end >= self.written) && self.lacks_room()
     }
 
     /// Whether the application has bytes for which the send buffer has no room.
@@ -127,24 +158,26 @@ impl Outgoing {
     /// everything, and polls for the next request, waits for room as well, because `poll` asks for both directions
     /// (`mptcp_poll`).
     pub fn lacks_room(&self) -> bool {
-        3 * self.sendable_end.saturating_sub(self.unacked) > 2 * self.send_buffer
+        let used = self.pages.as_ref().map_or(self.sendable_end.saturating_sub(self.unacked), Pages::used);
+        3 * used > 2 * self.send_buffer
     }
 
     pub fn write(&mut self, bytes: u64) {
         debug_assert!(!self.finished, "nothing may be written after the end");
-        if self.unacked == self.written {
-            self.first_fragment = self.written;
-        }
         self.written = self.written.saturating_add(bytes);
-        self.fill_buffer();
+        self.use_room();
     }
 
     /// Withdraws up to `bytes` at the end that no subflow was given; returns how many.
     pub fn withdraw(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.withdrawable());
         self.written -= taken;
-        self.fill_buffer();
-        self.write_end = self.write_end.min(self.written);
+        // Bytes that no subflow was given can be withdrawn although the buffer took them.
+        if self.sendable_end > self.written {
+            self.sendable_end = self.written;
+            self.pages.iter_mut().for_each(|pages| pages.truncate(self.written));
+        }
+        self.use_room();
         taken
     }
 
@@ -176,16 +209,21 @@ impl Outgoing {
         self.sendable_end.saturating_sub(self.next)
     }
 
-    /// Everything that may be sent was sent and acknowledged.
+    /// Whether the application wrote bytes that no subflow was given, be they in the send buffer or not.
+    pub fn has_unsent(&self) -> bool {
+        self.next < self.written
+    }
+
+    /// Everything that the application wrote was sent and acknowledged.
     pub fn is_idle(&self) -> bool {
-        self.next == self.unacked && self.unsent() == 0 && self.reinjections.is_empty()
+        self.unacked == self.written && self.reinjections.is_empty()
     }
 
     /// Sets the limit of bytes written and not acknowledged.
     pub fn set_buffer(&mut self, bytes: u64) {
         if self.send_buffer != bytes {
             self.send_buffer = bytes;
-            self.fill_buffer();
+            self.use_room();
         }
     }
 
@@ -215,19 +253,20 @@ impl Outgoing {
     }
 
     /// DATA_ACK: everything before `offset` arrived. Offsets of unsent data are ignored. Returns whether it advances.
+    #[inline(never)]
     pub fn on_ack(&mut self, offset: u64) -> bool {
         if self.exhausted() && offset == self.written + 1 {
             let is_new = !self.end_acked;
             self.end_acked = true;
             self.unacked = self.written;
-            self.fill_buffer();
+            self.release();
             return is_new;
         }
         if offset > self.next || offset <= self.unacked {
             return false;
         }
         self.unacked = offset;
-        self.fill_buffer();
+        self.release();
         true
     }
 
@@ -319,123 +358,122 @@ mod tests {
         assert!(outgoing.on_ack(unacked));
     }
 
+    /// The application writes until it finds no room.
+    fn fill(outgoing: &mut Outgoing) {
+        while outgoing.write_next() {}
+    }
+
     #[test]
     fn the_last_fragment_may_exceed_the_buffer() {
-        let mut outgoing = Outgoing::in_fragments(60_000, Writer::AtOnce);
+        let mut outgoing = Outgoing::in_pages(60_000, Writer::AtOnce);
         outgoing.write(100_000);
-        assert_eq!(outgoing.unsent(), 2 * FRAGMENT, "65 456 bytes are the fewest whole fragments with 60 000");
-        advance(&mut outgoing, 10_000, 10_000);
-        assert_eq!(outgoing.unsent(), 3 * FRAGMENT - 10_000, "70 000 lies in the third one");
+        fill(&mut outgoing);
+        assert_eq!(outgoing.unsent(), 2 * WHOLE_FRAGMENT, "the second one reaches 60 000");
+        assert_eq!(outgoing.unbuffered(), 100_000 - 2 * WHOLE_FRAGMENT);
+        advance(&mut outgoing, 10_000, 9_999);
+        fill(&mut outgoing);
+        assert_eq!(outgoing.unsent(), 3 * WHOLE_FRAGMENT - 10_000);
         let mut bytewise = Outgoing::new(60_000);
         bytewise.write(100_000);
         assert_eq!(bytewise.unsent(), 60_000);
+        assert!(!bytewise.write_next());
     }
 
     #[test]
-    fn fragments_begin_anew_after_everything_was_acknowledged() {
-        let mut outgoing = Outgoing::in_fragments(1 << 20, Writer::AtOnce);
-        outgoing.write(10_000);
-        assert_eq!(outgoing.fragment_end(0), 32_728);
-        advance(&mut outgoing, 10_000, 9_999);
-        outgoing.write(10_000);
-        assert_eq!(outgoing.rest_of_fragment(), 22_728, "the fragment goes on while a byte of it is unacknowledged");
-        advance(&mut outgoing, 20_000, 20_000);
-        outgoing.write(10_000);
-        assert_eq!(outgoing.fragment_end(20_000), 52_728);
-        assert_eq!(outgoing.rest_of_fragment(), 32_728);
-    }
-
-    #[test]
-    fn without_a_buffer_nothing_has_room_and_nothing_overflows() {
-        for outgoing in [Outgoing::default(), Outgoing::in_fragments(0, Writer::AtOnce)] {
-            assert_eq!((outgoing.unsent(), outgoing.rest_of_fragment()), (0, FRAGMENT));
+    fn without_a_buffer_nothing_has_room() {
+        for mut outgoing in [Outgoing::default(), Outgoing::in_pages(0, Writer::AtOnce)] {
+            outgoing.write(1_000);
+            assert!(!outgoing.write_next());
+            assert_eq!((outgoing.unsent(), outgoing.unbuffered()), (0, 1_000));
+            assert!(outgoing.has_unsent() && !outgoing.is_idle());
         }
     }
 
     #[test]
-    fn the_application_writes_64_kib_at_a_time_while_subflows_take_them() {
-        let mut outgoing = Outgoing::in_fragments(1 << 20, Writer::AtOnce);
-        outgoing.write(200_000);
-        assert_eq!(outgoing.begin_write(), 65_536);
-        outgoing.next = 30_000;
-        assert!(!outgoing.write_placed());
-        assert_eq!(outgoing.begin_write(), 35_536, "the write under way goes on");
-        outgoing.next = 65_536;
+    fn the_application_writes_64_kib_at_a_time() {
+        let mut outgoing = Outgoing::in_pages(1 << 20, Writer::AtOnce);
+        outgoing.write(100_000);
+        assert!(outgoing.write_next() && outgoing.write_begins());
+        assert_eq!(outgoing.unsent(), 65_536);
+        outgoing.give(60_000);
+        assert!(!outgoing.write_placed() && !outgoing.write_begins());
+        assert_eq!(outgoing.rest_of_fragment(), Some(2 * WHOLE_FRAGMENT - 60_000));
+        outgoing.give(5_536);
         assert!(outgoing.write_placed());
-        assert_eq!(outgoing.begin_write(), 65_536, "the next one");
-        // No subflow takes more, so that the application fills the buffer.
-        outgoing.write_all();
-        outgoing.next = 100_000;
-        assert_eq!(outgoing.begin_write(), 100_000);
-        let mut small = Outgoing::in_fragments(40_000, Writer::AtOnce);
-        small.write(200_000);
-        assert_eq!(small.begin_write(), 2 * FRAGMENT, "no more than there is room for");
-        small.next = 2 * FRAGMENT;
-        assert_eq!(small.begin_write(), 0);
+        assert_eq!(outgoing.rest_of_fragment(), Some(WHOLE_FRAGMENT), "of one that would begin");
+        assert!(outgoing.write_next());
+        assert_eq!(outgoing.unsent(), 34_464, "what is left");
+        assert!(!outgoing.write_next());
     }
 
     #[test]
     fn a_writer_that_found_no_room_writes_again_once_a_third_of_the_buffer_is_free() {
-        let mut outgoing = Outgoing::in_fragments(60_000, Writer::WhenWritable);
-        outgoing.write(1_000_000);
-        let full = 2 * FRAGMENT;
-        assert_eq!(outgoing.unsent(), full);
-        // 25 456 bytes are acknowledged, so that 40 000 are in use: just two thirds of 60 000.
-        advance(&mut outgoing, full, full - 40_001);
-        assert_eq!(outgoing.unsent(), 0, "a fragment fits, but the socket does not say so");
-        advance(&mut outgoing, full, full - 40_000);
-        assert_eq!(outgoing.unsent(), FRAGMENT, "it writes until the buffer is full");
+        // 65 456 bytes and the descriptions of two fragments are in use.
+        let full = 2 * WHOLE_FRAGMENT;
+        let written = |writer| {
+            let mut outgoing = Outgoing::in_pages(60_000, writer);
+            outgoing.write(1_000_000);
+            fill(&mut outgoing);
+            outgoing.give(full - 10);
+            outgoing
+        };
+        let mut outgoing = written(Writer::WhenWritable);
+        // Two thirds of 60 000 are in use, and a byte; 40 of them describe the fragment that is left.
+        assert!(outgoing.on_ack(full - 39_961));
+        assert!(!outgoing.write_next(), "a fragment fits, but the socket does not say so");
+        assert!(outgoing.on_ack(full - 39_920));
+        fill(&mut outgoing);
+        assert!(outgoing.unsent() > 10, "it writes until the buffer is full");
         // The same application, writing whenever it looks.
-        let mut at_once = Outgoing::in_fragments(60_000, Writer::AtOnce);
-        at_once.write(1_000_000);
-        advance(&mut at_once, full, full - 59_999);
-        assert_eq!(at_once.unsent(), FRAGMENT);
+        let mut at_once = written(Writer::AtOnce);
+        assert!(at_once.on_ack(full - 59_000));
+        assert!(at_once.writer_waits() && at_once.write_next());
     }
 
     #[test]
-    fn a_larger_buffer_wakes_the_writer_and_a_withdrawal_does_not() {
-        let mut outgoing = Outgoing::in_fragments(60_000, Writer::WhenWritable);
+    fn a_larger_buffer_wakes_the_writer() {
+        let mut outgoing = Outgoing::in_pages(60_000, Writer::WhenWritable);
         outgoing.write(1_000_000);
-        advance(&mut outgoing, 2 * FRAGMENT, 1);
-        outgoing.set_buffer(90_000);
-        assert_eq!(outgoing.unsent(), 0, "65 455 of 90 000 bytes are in use");
-        outgoing.set_buffer(100_000);
-        assert_eq!(outgoing.unsent(), 2 * FRAGMENT, "100 001 lies in the fourth fragment");
-        assert_eq!(outgoing.withdraw(1_000_000), 1_000_000 - 2 * FRAGMENT);
-        assert_eq!(outgoing.unsent(), 0, "what is withdrawn is not sent, although the buffer took it");
+        fill(&mut outgoing);
+        outgoing.set_buffer(98_000);
+        assert!(!outgoing.write_next(), "65 536 of 98 000 bytes are in use");
+        outgoing.set_buffer(98_304);
+        assert!(outgoing.write_next());
     }
 
     #[test]
     fn a_write_that_fits_does_not_wait() {
-        let mut outgoing = Outgoing::in_fragments(60_000, Writer::WhenWritable);
+        let mut outgoing = Outgoing::in_pages(60_000, Writer::WhenWritable);
         outgoing.write(50_000);
+        fill(&mut outgoing);
         assert!(outgoing.lacks_room());
         outgoing.write(5_000);
+        fill(&mut outgoing);
         assert_eq!(outgoing.unsent(), 55_000, "no write has found the buffer full yet");
     }
 
     #[test]
-    fn a_write_ends_where_its_bytes_are_withdrawn() {
-        let mut outgoing = Outgoing::in_fragments(1 << 20, Writer::AtOnce);
+    fn what_is_withdrawn_is_not_sent_although_the_buffer_took_it() {
+        let mut outgoing = Outgoing::in_pages(1 << 20, Writer::AtOnce);
         outgoing.write(200_000);
-        outgoing.begin_write();
-        outgoing.next = 30_000;
+        assert!(outgoing.write_next());
+        outgoing.give(30_000);
         assert_eq!(outgoing.withdraw(180_000), 170_000);
-        assert!(outgoing.write_placed());
-        assert_eq!(outgoing.begin_write(), 0);
+        assert!(outgoing.write_placed() && !outgoing.write_next());
         outgoing.write(50);
-        assert_eq!(outgoing.begin_write(), 50);
+        assert!(outgoing.write_next());
+        assert_eq!(outgoing.unsent(), 50);
     }
 
     #[test]
     fn room_lacks_until_a_third_of_the_buffer_is_free() {
-        let mut outgoing = Outgoing::in_fragments(60_000, Writer::AtOnce);
+        let mut outgoing = Outgoing::new(60_000);
         outgoing.write(40_000);
         assert!(!outgoing.lacks_room());
         outgoing.write(60_000);
         assert!(outgoing.lacks_room());
         // Everything has room, but 40 001 of 60 000 are in use.
-        advance(&mut outgoing, 100_000, 59_999);
+        advance(&mut outgoing, 60_000, 40_000);
         assert!(outgoing.lacks_room());
         advance(&mut outgoing, 100_000, 60_000);
         assert!(!outgoing.lacks_room());

@@ -51,7 +51,7 @@ impl Connection {
     }
 
     fn policy_measures(&self) -> bool {
-        let moving = self.outgoing.next > self.outgoing.unacked() || self.outgoing.unsent() > 0;
+        let moving = self.outgoing.next > self.outgoing.unacked() || self.outgoing.has_unsent();
         let asks = moving && self.mode() == Mode::Multipath && self.established && !self.closed;
         // Without a subflow the policy has no input, and its timeout would stay in the past.
         asks && !self.subflows.is_empty()

@@ -17,17 +17,21 @@ impl Connection {
     pub(super) fn mark_to_expand(&mut self, at: usize) {
         if self.config.transport.commit == Commit::IntoBuffer {
             self.waits.to_expand.insert(at);
+            self.waits.gives_first = true;
         }
     }
 
-    /// What acknowledgments allow was sent. Returns whether a send buffer has grown, so that the application may write
-    /// more.
-    pub(super) fn expand_send_buffers(&mut self) -> bool {
+    /// What acknowledgments allow was sent: send buffers grow, which wakes an application that waits for room. Returns
+    /// whether it writes.
+    pub(super) fn write_next(&mut self) -> bool {
         let mut grown = false;
         for at in std::mem::take(&mut self.waits.to_expand).iter() {
             grown |= self.expand_send_buffer(at);
         }
-        grown
+        if grown {
+            self.size_send_buffer();
+        }
+        self.outgoing.write_next()
     }
 
     /// The send buffer of a subflow grows if the application waits for room and the window has some. Returns whether it

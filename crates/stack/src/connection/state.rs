@@ -26,6 +26,8 @@ pub(super) struct Waits {
     pub answers_on: Option<usize>,
     /// Acknowledgments that were due before the application wrote leave before new data.
     pub acknowledges_first: bool,
+    /// An acknowledgment arrived: what it allows is given to subflows before any of it leaves.
+    pub gives_first: bool,
     /// Subflows with new acknowledgments, whose send buffers may grow once what these allow was sent.
     pub to_expand: SubflowSet,
     /// A subflow has room, but its pacing does not allow the next packet before this time.

@@ -158,7 +158,7 @@ impl Connection {
     /// Starts the timer that watches data in flight, an unacknowledged DATA_FIN, or a closed window.
     pub(super) fn arm_progress(&mut self, now: Instant) {
         let waiting = self.outgoing.next > self.outgoing.unacked()
-            || self.outgoing.unsent() > 0
+            || self.outgoing.has_unsent()
             || (self.data_fin_sent && self.outgoing.end_pending());
         if !waiting || self.closed || !self.established {
             self.progress.deadline = Deadline::NEVER;
@@ -172,7 +172,7 @@ impl Connection {
             // Twice the slowest subflow's timeout: the subflows' own retransmissions come first.
             let wait = slowest.unwrap_or(Duration::from_secs(1)) * 2;
             // Linux retransmits DATA_FIN at the pace of its timeout; a window may stay closed for long.
-            let only_end = self.outgoing.next == self.outgoing.unacked() && self.outgoing.unsent() == 0;
+            let only_end = self.outgoing.next == self.outgoing.unacked() && !self.outgoing.has_unsent();
             let most = if only_end { 2 } else { 6 };
             self.progress.deadline = Deadline::at(now + (wait * (1 << self.progress.backoff.min(most))));
         }

@@ -12,12 +12,13 @@ use crate::packet_memory::{DESCRIPTION, PAGES, packet_memory};
 
 /// The longest IPv4 packet, which bounds what segmentation offload takes at once (`GSO_LEGACY_MAX_SIZE - 1`).
 const LARGEST_PACKET: u32 = 65_535;
+/// The memory of a packet shows this room for headers where a build without tunnels and wireless networks has 192. With
+/// the record of its pages these make 512 bytes, and Linux adds a cache line, so that such memory has its own cache
+/// (`SKB_SMALL_HEAD_SIZE`). A build with tunnels alone has 256 and cannot be told from it.
+const SLIM_ROOM: u32 = 256;
+const SLIM_HEADERS: u32 = 192;
 /// A window of no more than this is not halved (`TCP_MSS_DEFAULT`).
 const SMALL_WINDOW: u64 = 536;
-/// The payload of two packets shares one record at least (`tcp_min_tso_segs`). At more than some 24 Mb/s a record of
-/// Linux's holds more; there the windows, and with them the buffers, are so large that the records do not matter.
-const PACKETS_PER_RECORD: u32 = 2;
-
 /// What a subflow's data may take, and takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendMemory {
@@ -45,16 +46,16 @@ impl SendMemory {
     /// more than half of the `largest` window that the peer advertised (`tcp_bound_to_half_wnd`). Zero means that this
     /// window is unknown, and is no bound.
     pub fn record(&self, segment: u32, largest: u64) -> u64 {
-        let packet = u64::from(LARGEST_PACKET - self.header_room);
+        let headers = if self.header_room == SLIM_ROOM { SLIM_HEADERS } else { self.header_room };
+        let packet = u64::from(LARGEST_PACKET - headers);
         let most = if largest > SMALL_WINDOW { packet.min(largest / 2) } else { packet };
         let segment = u64::from(segment).clamp(1, packet);
         (most / segment).max(1) * segment
     }
 
-    /// What `payload` takes while `packets` of it are in flight and the rest lies in this many `queued` records.
-    pub fn taken(&self, payload: u64, packets: u32, queued: u64) -> u64 {
-        let records = u64::from(packets.div_ceil(PACKETS_PER_RECORD)) + queued;
-        payload + records * u64::from(DESCRIPTION + PAGES + self.header_room)
+    /// What `payload` takes in so many buffers.
+    pub fn taken(&self, payload: u64, buffers: u64) -> u64 {
+        payload + buffers * u64::from(DESCRIPTION + PAGES + self.header_room)
     }
 
     /// The handshake is complete: memory for the initial window. `segment` is the payload of the largest segment
@@ -109,18 +110,18 @@ mod tests {
 
     #[test]
     fn packets_in_flight_take_more_than_their_payload() {
-        // Seen with `ss` (w): 832 bytes more than the payload per record of two packets.
+        // Seen with `ss` (w): 832 bytes more than the payload for a burst of two packets.
         let memory = SendMemory::new(256, MOST, 2);
-        assert_eq!(memory.taken(5_000, 0, 0), 5_000);
-        assert_eq!(memory.taken(5_000, 1, 0), 5_832);
-        assert_eq!(memory.taken(5_000, 4, 0), 6_664);
+        assert_eq!(memory.taken(5_000, 0), 5_000);
+        assert_eq!(memory.taken(5_000, 2), 6_664);
     }
 
     #[test]
     fn a_full_burst_of_the_scheduler_takes_two_records() {
-        let memory = SendMemory::new(256, MOST, 2);
-        assert_eq!(memory.record(1_420, 0), 45 * 1_420);
-        assert_eq!(65_428_u64.div_ceil(memory.record(1_420, 200_000)), 2);
+        let (slim, distribution) = (SendMemory::new(256, MOST, 2), SendMemory::new(320, MOST, 2));
+        // Seen in captures: records of 46 packets in a slim build.
+        assert_eq!((slim.record(1_420, 0), distribution.record(1_420, 0)), (46 * 1_420, 45 * 1_420));
+        assert_eq!(65_428_u64.div_ceil(slim.record(1_420, 200_000)), 2);
     }
 
     #[test]

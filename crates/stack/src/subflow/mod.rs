@@ -121,13 +121,12 @@ pub(crate) struct Subflow {
     largest_payload: u32,
     pub sender: Sender,
     pub receiver: Receiver,
+    /// What waits to be sent, in Linux's records; see [`SendMemory::record`].
     pub queue: VecDeque<Chunk>,
+    /// Bytes of it.
     pub queued: u64,
-    /// Linux's records of the queue, and the payload of one; see [`SendMemory::record`].
-    queued_records: u64,
-    record: u64,
-    /// Bytes of the first chunk that have left the queue.
-    front_taken: u64,
+    /// A part of the first record was sent.
+    first_is_split: bool,
     /// What the data may take where it commits into the buffer.
     pub memory: SendMemory,
     /// Mappings that may cover bytes still to come: a mapping may span several segments.
@@ -203,9 +202,7 @@ impl Subflow {
             receiver: Receiver::new(origin.receive_buffer),
             queue: VecDeque::new(),
             queued: 0,
-            queued_records: 0,
-            record: 1,
-            front_taken: 0,
+            first_is_split: false,
             memory: origin.memory,
             mappings: Vec::new(),
             backup_here: origin.path.backup,
@@ -386,7 +383,7 @@ impl Subflow {
             last_ack_at: self.last_ack_at,
             queued: self.queued,
             outstanding,
-            memory: self.memory.taken(payload, self.sender.board().packets_out(), self.queued_records),
+            memory: self.memory.taken(payload, self.buffers()),
             send_buffer: self.memory.limit(),
             srtt: rtt.srtt(),
             rttvar: rtt.deviation(),
@@ -407,45 +404,39 @@ impl Subflow {
         view.in_flight = board.in_flight();
         view.queued = self.queued;
         view.outstanding = board.outstanding();
-        view.memory = self.memory.taken(self.queued + board.outstanding(), board.packets_out(), self.queued_records);
+        view.memory = self.memory.taken(self.queued + board.outstanding(), self.buffers());
+    }
+
+    /// Linux's buffers of what is queued and of what is outstanding.
+    fn buffers(&self) -> u64 {
+        self.queue.len() as u64 + u64::from(self.sender.board().buffers())
     }
 
     /// Queues bytes to send; returns how many of Linux's records they need in addition to those that are queued.
     /// `segment` is the payload of a full segment.
+    ///
+    /// They join the last record until it is full, unless a part of it was sent, or other data comes before: then its
+    /// mapping is on the way, or would not fit (`mptcp_skb_can_collapse_to`), and a short segment ends it.
     pub fn give(&mut self, chunk: Chunk, segment: u32) -> u64 {
-        let record = self.memory.record(segment, self.peer_window.largest());
-        if record != self.record {
-            self.set_record(record);
-        }
+        let full = self.memory.record(segment, self.peer_window.largest());
+        let before = self.queue.len();
         self.queued += chunk.len;
-        let before = self.queued_records;
-        match self.queue.back() {
-            Some(last) if last.kind == chunk.kind && last.stream_offset + last.len == chunk.stream_offset => {
-                let at = self.queue.len() - 1;
-                self.queued_records -= self.records(at);
-                self.queue[at].len += chunk.len;
-                self.queued_records += self.records(at);
-            }
-            _ => {
-                self.queue.push_back(chunk);
-                self.queued_records += self.records(self.queue.len() - 1);
-            }
+        let mut rest = chunk;
+        let last_is_split = self.first_is_split && before == 1;
+        if let Some(last) = self.queue.back_mut().filter(|_| !last_is_split)
+            && last.kind == rest.kind
+            && last.stream_offset + last.len == rest.stream_offset
+        {
+            let joins = rest.len.min(full.saturating_sub(last.len));
+            last.len += joins;
+            (rest.stream_offset, rest.len) = (rest.stream_offset + joins, rest.len - joins);
         }
-        self.queued_records - before
-    }
-
-    /// Segments have another size from here on: options came or went. Linux leaves what is queued in the records of the
-    /// former size; here it is counted as if it were cut again, so that the count never goes below zero.
-    #[cold]
-    fn set_record(&mut self, record: u64) {
-        self.record = record;
-        self.queued_records = (0..self.queue.len()).map(|at| self.records(at)).sum();
-    }
-
-    /// Linux's records that what is left of a chunk in the queue lies in. They are cut from its beginning.
-    fn records(&self, at: usize) -> u64 {
-        let taken = if at == 0 { self.front_taken } else { 0 };
-        (taken + self.queue[at].len).div_ceil(self.record) - taken / self.record
+        while rest.len > 0 {
+            let len = rest.len.min(full);
+            self.queue.push_back(Chunk { len, ..rest });
+            (rest.stream_offset, rest.len) = (rest.stream_offset + len, rest.len - len);
+        }
+        (self.queue.len() - before) as u64
     }
 
     /// Up to `max` bytes at the front of the queue.
@@ -457,23 +448,20 @@ impl Subflow {
     pub fn take(&mut self, max: u64) -> Option<Chunk> {
         let taken = self.peek(max)?;
         self.queued -= taken.len;
-        self.queued_records -= self.records(0);
-        if taken.len == self.queue[0].len {
-            self.queue.pop_front();
-            self.front_taken = 0;
+        let first = &mut self.queue[0];
+        self.first_is_split = taken.len < first.len;
+        if self.first_is_split {
+            first.stream_offset += taken.len;
+            first.len -= taken.len;
         } else {
-            self.front_taken += taken.len;
-            let rest = &mut self.queue[0];
-            rest.stream_offset += taken.len;
-            rest.len -= taken.len;
-            self.queued_records += self.records(0);
+            self.queue.pop_front();
         }
         Some(taken)
     }
 
     /// Empties the queue.
     pub fn take_all(&mut self) -> VecDeque<Chunk> {
-        (self.queued, self.queued_records, self.front_taken) = (0, 0, 0);
+        (self.queued, self.first_is_split) = (0, false);
         std::mem::take(&mut self.queue)
     }
 

@@ -222,6 +222,8 @@ pub(crate) struct Scoreboard {
     retransmitted: u32,
     marked: u64,
     outstanding: u64,
+    /// Positions of packets that left in one burst with the one before, and share one of Linux's buffers (`sk_buff`).
+    sharing: VecDeque<u64>,
 }
 
 /// With all transmissions listed: scoreboards that hold the same look the same.
@@ -252,6 +254,11 @@ impl Scoreboard {
     /// Packets that are not acknowledged cumulatively.
     pub fn packets_out(&self) -> u32 {
         self.records.len() as u32
+    }
+
+    /// Linux's buffers that these packets lie in.
+    pub fn buffers(&self) -> u32 {
+        self.packets_out() - self.sharing.len() as u32
     }
 
     pub fn is_empty(&self) -> bool {
@@ -306,6 +313,11 @@ impl Scoreboard {
         push_back(&mut self.records, record);
     }
 
+    /// The last packet left in one burst with the one before, which is still there.
+    pub fn share_buffer(&mut self) {
+        self.sharing.push_back(self.first + self.records.len() as u64 - 1);
+    }
+
     /// Adds the packets to `by_time` that are not in it.
     fn list_transmissions(&mut self) {
         let from = self.unlisted_from.max(self.first);
@@ -341,8 +353,20 @@ impl Scoreboard {
             self.forget_marks(record);
             delivery.note(&record, high_mark, true);
         }
+        if !self.sharing.is_empty() {
+            self.release_buffers();
+        }
         while self.sacked_runs.front().is_some_and(|run| run.1 <= acked) {
             self.sacked_runs.pop_front();
+        }
+    }
+
+    /// Packets have left the queue: what is left of the first buffer belongs to the first packet. Not inlined, because
+    /// it slows down the rest where no buffers are counted.
+    #[inline(never)]
+    fn release_buffers(&mut self) {
+        while self.sharing.front().is_some_and(|position| *position <= self.first) {
+            self.sharing.pop_front();
         }
     }
 
@@ -363,6 +387,9 @@ impl Scoreboard {
             self.outstanding -= u64::from(last.len);
             self.records.pop_front();
             self.first += 1;
+        }
+        if !self.sharing.is_empty() {
+            self.release_buffers();
         }
         if let Some(record) = self.records.front_mut() {
             self.outstanding -= Self::trim(record, acked);
@@ -647,6 +674,7 @@ impl Scoreboard {
         self.records = records;
         let count = |flag: u8| self.records.iter().filter(|record| record.has(flag)).count() as u32;
         (self.sacked, self.lost, self.retransmitted) = (count(SACKED), count(LOST), count(RETRANSMITTED));
+        self.sharing.clear();
         let positions = || (self.first..).zip(&self.records);
         self.lost_queue = positions().filter(|(_, record)| record.unrepaired()).map(|(at, _)| at).collect();
         let repeated = positions().filter(|(_, record)| record.ever_retransmitted()).map(|(at, _)| at + 1);

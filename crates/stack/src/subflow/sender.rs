@@ -149,6 +149,8 @@ pub(crate) struct SenderOptions {
     pub whole_windows: bool,
     /// New data waits for room for a burst of segmentation offload.
     pub defers_for_burst: bool,
+    /// The packets of a burst share one of Linux's buffers, whose memory decides when the subflow takes more data.
+    pub counts_buffers: bool,
     /// Links may take smaller packets than the host knows.
     pub discovers_mtu: bool,
     /// The congestion control does not know where the subflow lacked data. In Linux it does over plain TCP, which notes
@@ -162,6 +164,7 @@ impl Default for SenderOptions {
             paces: false,
             whole_windows: true,
             defers_for_burst: true,
+            counts_buffers: false,
             discovers_mtu: false,
             hides_app_limited: false,
         }
@@ -484,9 +487,14 @@ impl Sender {
         let state = self.rate.on_sent(now, idle, self.board.in_flight(), self.board.marked());
         let start = self.next;
         let record = Record::new(start, stream_offset, len, fin, now, state);
-        self.burst = self.burst.map(Burst::without_one);
         self.next = record.end();
         self.board.push(record);
+        if let Some(burst) = &mut self.burst {
+            let goes_on = burst.take_one(now);
+            if self.options.counts_buffers && goes_on && !idle {
+                self.board.share_buffer();
+            }
+        }
         if self.size.watches() {
             self.size.note_sent(start, self.next);
         }

@@ -82,26 +82,24 @@ fn a_small_link_costs_little_whether_it_reports_or_not() {
     }
 }
 
-/// Upstream Linux leaves the data of a silent subflow there for a few periods, and data in the buffer of a subflow
-/// waits for it: both hold up the others' data for longer.
-const UPSTREAM: f64 = 4.0;
-
+/// Data that was given to the buffer of a subflow waits for it, and upstream Linux leaves it there for a few periods.
+/// So the second path may be of no use for long, but the download is not slower than over the first one alone.
 #[test]
 fn every_control_and_every_failover_gets_through_a_black_hole() {
     use {Commit::AtWindow, Commit::IntoBuffer, Failover::Legacy, Failover::Upstream};
-    for (commit, failover, most) in
-        [(AtWindow, Legacy, 2.0), (IntoBuffer, Legacy, UPSTREAM), (IntoBuffer, Upstream, UPSTREAM)]
-    {
+    for (commit, failover) in [(AtWindow, Legacy), (IntoBuffer, Legacy), (IntoBuffer, Upstream)] {
         for control in ["cubic", "newreno", "lia", "olia", "balia", "wvegas", "compound", "mcc", "bbr", "cbbr"] {
             let adjust = |ours: &mut anabranch_stack::Config| {
                 (ours.transport.commit, ours.transport.failover) = (commit, failover);
                 ours.transport.congestion_control = Choice::of(control);
             };
-            let paths = || vec![Path::symmetric(20, 20), Path::symmetric(10, 40)];
-            let known = seconds(download(paths(), 1400, Knows::Before, adjust));
-            let silent = seconds(download(paths(), 1400, Knows::Nothing, adjust));
-            eprintln!("{commit:?} {failover:?} {control}: {silent} s, known before {known} s");
-            assert!(silent < 1.1 * known + most, "{control}: {silent} s, known before {known} s");
+            let both = || vec![Path::symmetric(20, 20), Path::symmetric(10, 40)];
+            let first = || vec![Path::symmetric(20, 20)];
+            let known = |paths| seconds(download(paths, 1400, Knows::Before, adjust));
+            let least = if commit == AtWindow { known(both()) } else { known(both()).max(known(first())) };
+            let silent = seconds(download(both(), 1400, Knows::Nothing, adjust));
+            eprintln!("{commit:?} {failover:?} {control}: {silent} s, known before {least} s");
+            assert!(silent < 1.1 * least + 2.0, "{control}: {silent} s, known before {least} s");
         }
     }
 }

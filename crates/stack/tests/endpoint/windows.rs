@@ -108,11 +108,36 @@ fn the_send_buffer_has_room_for_the_windows_that_linux_gives_the_control() {
         config.transport.congestion_control = Choice::of(control);
         let mut talk = Talk::served(config);
         talk.end.write(1_000_000);
+        talk.emitted();
         1_000_000 - talk.end.unbuffered()
     };
     let two_windows = buffered("newreno", Failover::Upstream);
     assert_eq!(buffered("bbr", Failover::Legacy), two_windows);
     assert!(buffered("bbr", Failover::Upstream) > two_windows);
+}
+
+/// What an acknowledgment allows joins what is queued before any of that leaves, so that a window ends with a short
+/// segment only if no more may be sent.
+#[test]
+fn data_is_given_to_a_subflow_before_what_is_queued_leaves() {
+    let mut config = two_paths();
+    config.transport.commit = Commit::IntoBuffer;
+    let first = [capable(None, None, None)];
+    let mut talk = Talk::server(config, &[OUR_KEY, 0, 1_000], &first, |syn| syn.window = 5_000);
+    talk.emitted();
+    talk.wait_until(20);
+    talk.window = 17_920 / 128;
+    talk.deliver(0, peer(1, 1).option(capable(Some(PEER_KEY), Some(OUR_KEY), None)));
+    talk.deliver(0, peer(1, 1).data_ack(0));
+    talk.end.write(10 * 1_428);
+    assert_eq!(payload(&mut talk), 10 * 1_428);
+    // 3640 bytes of the next write have room in the peer's window, and none in that of congestion.
+    talk.end.write(10_000);
+    assert_eq!(payload(&mut talk), 0);
+    talk.wait_until(40);
+    talk.deliver(0, peer(1, 1 + 2 * 1_428).data_ack(2 * 1_428).echo(20));
+    let lens: Vec<u32> = talk.emitted_segments().iter().map(|(_, segment)| segment.payload_len).collect();
+    assert_eq!(lens, [1_428; 4]);
 }
 
 /// RFC 8985 section 7.3: the probe that is due after two round trips and 6 ms.

@@ -38,9 +38,11 @@ pub(super) struct BurstSize {
 }
 
 impl Burst {
-    /// The rest of the burst after one packet was sent.
-    pub fn without_one(self) -> Self {
-        Burst { left: self.left.saturating_sub(1), ..self }
+    /// A packet is sent now. Returns whether it is one of the burst, but not the first.
+    pub fn take_one(&mut self, now: Instant) -> bool {
+        let goes_on = self.began == now && 0 < self.left && self.left < self.packets;
+        self.left = self.left.saturating_sub(1);
+        goes_on
     }
 }
 
@@ -101,7 +103,8 @@ impl Sender {
     /// Whether new data should wait for the next acknowledgment, so that it is sent as one burst for segmentation
     /// offload (Linux's `tcp_tso_should_defer`): as long as that one is near, the sender has been busy until now, and
     /// there is room for less than a burst and for less than a third of the window. `full` is the payload of a full
-    /// segment, `unsent` the waiting bytes. A burst that has begun is sent as a whole.
+    /// segment, `unsent` the waiting bytes of which a burst may be made. A burst that has begun is sent as a whole.
+    #[inline(always)]
     pub fn defers_for_burst(&mut self, now: Instant, unsent: u64, full: u32) -> bool {
         if !self.options.defers_for_burst || self.burst.is_some_and(|burst| burst.began == now && burst.left > 0) {
             return false;
@@ -119,7 +122,8 @@ impl Sender {
         let near = BURST_TIME.min(self.rtt.srtt() / 2);
         let soon = || self.board.front().is_some_and(|front| front.sent_at + self.rtt.srtt() <= now + near);
         let defers = calm && busy && little && soon();
-        let packets = room.min(u32::try_from(burst).unwrap_or(u32::MAX));
+        let most = u64::from(room).min(burst);
+        let packets = if unsent < most * full { unsent.div_ceil(full) } else { most } as u32;
         self.burst = (!defers).then_some(Burst { began: now, packets, left: packets });
         self.deferring |= defers;
         self.deferral = Deferral { until: self.last_sent_at + BURST_TIME, room: u64::from(room) * full };

@@ -131,6 +131,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..120)
 }
 
+/// Packets of a burst, which share a buffer.
+const BURST: u64 = 3;
+
 struct Both {
     board: Scoreboard,
     model: Model,
@@ -142,7 +145,11 @@ impl Both {
     fn send(&mut self) {
         let n = self.model.packets.len() as u64;
         let record = Record::new(start_of(n), start_of(n) - 1, PACKET, false, at(self.now), SendState::default());
+        let is_first = self.board.is_empty();
         self.board.push(record);
+        if !n.is_multiple_of(BURST) && !is_first {
+            self.board.share_buffer();
+        }
         self.model.order += 1;
         let (sent_at, order) = (self.now, self.model.order);
         let packet = Packet { acked: false, sacked: false, lost: false, retransmitted: false, sent_at, order };
@@ -229,6 +236,8 @@ impl Both {
     fn compare(&mut self) {
         let (board, model) = (&mut self.board, &self.model);
         assert_eq!(board.packets_out(), model.count(|_| true));
+        let begins = |n: &usize| *n == self.acked || (*n as u64).is_multiple_of(BURST);
+        assert_eq!(board.buffers() as usize, (self.acked..model.packets.len()).filter(begins).count());
         assert_eq!(board.outstanding(), u64::from(model.count(|_| true)) * u64::from(PACKET));
         assert_eq!(board.sacked(), model.count(|packet| packet.sacked));
         assert_eq!(board.lost(), model.count(|packet| packet.lost));
