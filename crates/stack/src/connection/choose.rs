@@ -153,7 +153,7 @@ impl Connection {
                 return Some(choice);
             }
             // What was written is sent before the application's next write.
-            if self.waits.filling.is_some() && !self.waits.gives_first && self.outgoing.write_placed() {
+            if self.waits.filling.is_some() && !self.waits.gives_first && self.outgoing.unsent() == 0 {
                 self.end_filling(now);
                 continue;
             }
@@ -171,6 +171,8 @@ impl Connection {
         self.config.transport.commit == Commit::IntoBuffer && self.sends_or_writes(now)
     }
 
+    /// Not inlined, as [`Connection::choose_queued`]: with them every packet costs more, also where no buffer holds
+    /// data.
     #[inline(never)]
     fn sends_or_writes(&mut self, now: Instant) -> bool {
         let gave_first = std::mem::take(&mut self.waits.gives_first);

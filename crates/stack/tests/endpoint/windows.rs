@@ -3,6 +3,7 @@
 
 use crate::common::config;
 use crate::common::talk::*;
+use anabranch_stack::Config;
 use anabranch_stack::connection::{Choice, Commit, Failover, Protocol};
 
 const NOTHING: [&str; 0] = [];
@@ -39,6 +40,18 @@ fn acknowledge(talk: &mut Talk, segments: u64, window: u16) -> u64 {
     payload(talk)
 }
 
+/// A server's end of a connection at time 20, whose peer never had a larger window than this, in whole units of 128.
+fn served_with_window(config: Config, window: u16) -> Talk {
+    let first = [capable(None, None, None)];
+    let mut talk = Talk::server(config, &[OUR_KEY, 0, 1_000], &first, |syn| syn.window = 5_000);
+    talk.emitted();
+    talk.wait_until(20);
+    talk.window = window / 128;
+    talk.deliver(0, peer(1, 1).option(capable(Some(PEER_KEY), Some(OUR_KEY), None)));
+    talk.deliver(0, peer(1, 1).data_ack(0));
+    talk
+}
+
 /// Linux adds the window of a subflow to the data acknowledgment, and keeps an older one where the subflow acknowledges
 /// nothing new.
 #[test]
@@ -46,13 +59,7 @@ fn with_subflow_windows_data_leaves_beyond_what_was_advertised() {
     for (subflow_windows, expected) in [(false, 0), (true, 1_428)] {
         let mut config = two_paths();
         config.transport.subflow_windows = subflow_windows;
-        let first = [capable(None, None, None)];
-        let mut talk = Talk::server(config, &[OUR_KEY, 0, 1_000], &first, |syn| syn.window = 5_000);
-        talk.emitted();
-        talk.wait_until(20);
-        talk.window = 12_800 / 128;
-        talk.deliver(0, peer(1, 1).option(capable(Some(PEER_KEY), Some(OUR_KEY), None)));
-        talk.deliver(0, peer(1, 1).data_ack(0));
+        let mut talk = served_with_window(config, 12_800);
         talk.end.write(1_000_000);
         assert_eq!(payload(&mut talk), 8 * 1_428);
         // Data of another path was acknowledged. What this one advertises ends at 12 820, but 1428 + 12 800 is more.
@@ -122,13 +129,7 @@ fn the_send_buffer_has_room_for_the_windows_that_linux_gives_the_control() {
 fn data_is_given_to_a_subflow_before_what_is_queued_leaves() {
     let mut config = two_paths();
     config.transport.commit = Commit::IntoBuffer;
-    let first = [capable(None, None, None)];
-    let mut talk = Talk::server(config, &[OUR_KEY, 0, 1_000], &first, |syn| syn.window = 5_000);
-    talk.emitted();
-    talk.wait_until(20);
-    talk.window = 17_920 / 128;
-    talk.deliver(0, peer(1, 1).option(capable(Some(PEER_KEY), Some(OUR_KEY), None)));
-    talk.deliver(0, peer(1, 1).data_ack(0));
+    let mut talk = served_with_window(config, 17_920);
     talk.end.write(10 * 1_428);
     assert_eq!(payload(&mut talk), 10 * 1_428);
     // 3640 bytes of the next write have room in the peer's window, and none in that of congestion.
