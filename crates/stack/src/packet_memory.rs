@@ -14,6 +14,12 @@ pub(crate) fn received_memory(payload: u64) -> u64 {
     packet_memory(payload as u32, RECEIVED_HEADERS)
 }
 
+/// How many bytes more fit into the memory of a received packet with so much payload: what follows it immediately takes
+/// no memory if it fits there (`skb_try_coalesce`).
+pub(crate) fn room_behind(payload: u64) -> u64 {
+    received_memory(payload) - u64::from(DESCRIPTION + PAGES + RECEIVED_HEADERS) - payload
+}
+
 /// Bytes of memory that Linux's autotuning of send buffers counts for a packet (`tcp_sndbuf_expand`). `segment` is the
 /// payload of the largest segment without options, `header_room` what the kernel's build reserves for headers
 /// (`MAX_TCP_HEADER`).

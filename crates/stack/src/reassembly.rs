@@ -3,7 +3,7 @@
 //! Both levels of Multipath TCP need a set of disjoint byte ranges beyond an advancing point, each with a note. (The
 //! subflow notes where the bytes belong in the stream, the connection when they arrived.)
 
-use crate::packet_memory::received_memory;
+use crate::packet_memory::{received_memory, room_behind};
 use crate::queue::push_back;
 use std::collections::VecDeque;
 
@@ -21,11 +21,30 @@ pub(crate) trait Note: Copy {
     fn advanced(self, bytes: u64) -> Self;
 }
 
+/// A piece and the memory that Linux counts for it.
+#[derive(Clone, Copy, Debug)]
+struct Held<T> {
+    piece: Piece<T>,
+    memory: u32,
+    /// Bytes of payload that fit behind it and take no memory.
+    room: u32,
+}
+
+impl<T> Held<T> {
+    /// A packet behind this one, if there is one that ends where it begins.
+    fn after(before: Option<&Held<T>>, piece: Piece<T>) -> Self {
+        let len = piece.end - piece.start;
+        let room = before.filter(|held| held.piece.end == piece.start).map_or(0, |held| u64::from(held.room));
+        let (memory, room) = if len <= room { (0, room - len) } else { (received_memory(len), room_behind(len)) };
+        Held { piece, memory: memory as u32, room: room as u32 }
+    }
+}
+
 /// Disjoint pieces in ascending order. Arrivals are mostly near either end, where insertion is cheap: a deque
 /// moves its shorter side.
 #[derive(Clone, Debug)]
 pub(crate) struct Reassembly<T> {
-    pieces: VecDeque<Piece<T>>,
+    held: VecDeque<Held<T>>,
     bytes: u64,
     /// See [`Reassembly::memory`].
     memory: u64,
@@ -33,7 +52,7 @@ pub(crate) struct Reassembly<T> {
 
 impl<T> Default for Reassembly<T> {
     fn default() -> Self {
-        Reassembly { pieces: VecDeque::new(), bytes: 0, memory: 0 }
+        Reassembly { held: VecDeque::new(), bytes: 0, memory: 0 }
     }
 }
 
@@ -43,46 +62,49 @@ impl<T: Note> Reassembly<T> {
         self.bytes
     }
 
-    /// The memory that Linux counts for them, if each piece is a packet.
+    /// The memory that Linux counts for them, if each piece is a packet. One that fits behind the packet before it takes
+    /// none.
     pub fn memory(&self) -> u64 {
         self.memory
     }
 
     /// How many pieces hold them.
     pub fn pieces(&self) -> usize {
-        self.pieces.len()
+        self.held.len()
     }
 
     /// The first byte that is held; the highest number if none is.
     pub fn start(&self) -> u64 {
-        self.pieces.front().map_or(u64::MAX, |first| first.start)
+        self.held.front().map_or(u64::MAX, |first| first.piece.start)
     }
 
     /// One past the last byte that is held; zero if none is.
     pub fn end(&self) -> u64 {
-        self.pieces.back().map_or(0, |last| last.end)
+        self.held.back().map_or(0, |last| last.piece.end)
     }
 
     /// Whether nothing is held.
     pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.held.is_empty()
     }
 
     /// Adds the bytes of `piece` that are not held yet; bytes held already are kept. Returns how many were new.
     pub fn insert(&mut self, piece: Piece<T>) -> u64 {
         let before = self.bytes;
         // In order at the end is by far the most frequent case.
-        if self.pieces.back().is_none_or(|last| last.end <= piece.start) {
+        let last = self.held.back();
+        if last.is_none_or(|last| last.piece.end <= piece.start) {
             if piece.start < piece.end {
-                self.count(piece.end - piece.start);
-                push_back(&mut self.pieces, piece);
+                let held = Held::after(last, piece);
+                self.count(&held);
+                push_back(&mut self.held, held);
             }
             return self.bytes - before;
         }
-        let mut at = self.pieces.partition_point(|held| held.end <= piece.start);
+        let mut at = self.held.partition_point(|held| held.piece.end <= piece.start);
         let mut rest = piece;
         while rest.start < rest.end {
-            let Some(held) = self.pieces.get(at).copied().filter(|held| held.start < rest.end) else {
+            let Some(held) = self.held.get(at).map(|held| held.piece).filter(|held| held.start < rest.end) else {
                 self.add_at(at, rest);
                 break;
             };
@@ -103,13 +125,13 @@ impl<T: Note> Reassembly<T> {
     /// Removes and returns the first piece if nothing is missing before it, without what lies before `next`.
     pub fn pop_ready(&mut self, next: u64) -> Option<Piece<T>> {
         loop {
-            let first = *self.pieces.front()?;
+            let Held { piece: first, memory, .. } = *self.held.front()?;
             if first.start > next {
                 return None;
             }
-            self.pieces.pop_front();
+            self.held.pop_front();
             self.bytes -= first.end - first.start;
-            self.memory -= received_memory(first.end - first.start);
+            self.memory -= u64::from(memory);
             if first.end > next {
                 let cut = next - first.start;
                 return Some(Piece { start: next, end: first.end, note: first.note.advanced(cut) });
@@ -119,14 +141,16 @@ impl<T: Note> Reassembly<T> {
 
     fn add_at(&mut self, at: usize, piece: Piece<T>) {
         if piece.start < piece.end {
-            self.count(piece.end - piece.start);
-            self.pieces.insert(at, piece);
+            let before = at.checked_sub(1).and_then(|before| self.held.get(before));
+            let held = Held::after(before, piece);
+            self.count(&held);
+            self.held.insert(at, held);
         }
     }
 
-    fn count(&mut self, bytes: u64) {
-        self.bytes += bytes;
-        self.memory += received_memory(bytes);
+    fn count(&mut self, held: &Held<T>) {
+        self.bytes += held.piece.end - held.piece.start;
+        self.memory += u64::from(held.memory);
     }
 }
 
@@ -160,6 +184,33 @@ mod tests {
         assert_eq!(held.pop_ready(20).map(|p| p.end), Some(30));
         assert_eq!(held.pop_ready(40), None);
         assert!(held.is_empty());
+    }
+
+    /// A full segment has 1,420 bytes in 2,304 of memory, of which 164 are left behind it; a short one of 200 has 360
+    /// of 1,280.
+    #[test]
+    fn what_fits_behind_the_packet_before_takes_no_memory() {
+        let memory = |pieces: &[(u64, u64)]| {
+            let mut held = Reassembly::default();
+            pieces.iter().for_each(|&(start, end)| _ = held.insert(piece(start, end)));
+            held.memory()
+        };
+        assert_eq!(memory(&[(0, 1_420), (1_420, 1_584)]), 2_304);
+        assert_eq!(memory(&[(0, 1_420), (1_420, 1_585)]), 2_304 + 1_280);
+        assert_eq!(memory(&[(0, 200), (200, 400), (400, 560), (560, 700)]), 1_280 + 1_280, "each takes from the room");
+        assert_eq!(memory(&[(0, 200), (201, 300)]), 1_280 + 1_280, "a hole is between them");
+        assert_eq!(memory(&[(0, 200), (400, 600), (200, 400)]), 1_280 + 1_280, "also where it fills a hole");
+    }
+
+    #[test]
+    fn memory_is_free_once_its_packet_has_gone() {
+        let mut held = Reassembly::default();
+        for (start, end) in [(0, 200), (200, 400), (400, 1_820)] {
+            held.insert(piece(start, end));
+        }
+        assert_eq!(held.memory(), 1_280 + 2_304);
+        let left = [0, 200, 400].map(|next| held.pop_ready(next).map(|_| held.memory()));
+        assert_eq!(left, [Some(2_304), Some(2_304), Some(0)]);
     }
 
     proptest! {

@@ -83,6 +83,8 @@ pub(crate) struct ReceiveMemory {
     /// See [`ReceiveMemory::payload`], and the most that it may be.
     payload: u64,
     most_payload: u64,
+    /// The memory that so much payload takes.
+    usable: u64,
 }
 
 impl ReceiveMemory {
@@ -96,6 +98,7 @@ impl ReceiveMemory {
             per_round: buffer.initial.0.clamp(1, FIRST_ROUND),
             frozen: false,
             payload: 0,
+            usable: 0,
             most_payload: buffer.max.max(buffer.initial).0,
         };
         memory.note_payload();
@@ -104,7 +107,8 @@ impl ReceiveMemory {
 
     /// To be called after any change of the memory or of the share of payload in it.
     fn note_payload(&mut self) {
-        self.payload = (self.bytes * self.share / WHOLE).min(self.most_payload);
+        self.usable = self.bytes.min(self.most_payload.saturating_mul(WHOLE).div_ceil(self.share));
+        self.payload = self.room_for_payload(0);
     }
 
     /// The payload that it has room for; never more than the scenario's maximum.
@@ -114,7 +118,30 @@ impl ReceiveMemory {
 
     /// The payload that there is room for in addition to packets that take so much memory.
     pub fn room_for_payload(&self, taken: u64) -> u64 {
-        self.payload.saturating_sub(taken * self.share / WHOLE)
+        self.usable.saturating_sub(taken) * self.share / WHOLE
+    }
+
+    /// Whether a packet with so much payload takes no more memory than its share.
+    pub fn is_well_used(&self, len: u32) -> bool {
+        self.share_taken(len) <= u64::from(len)
+    }
+
+    /// Whether a window of `opened` bytes may grow by a packet with so much payload. One that takes up to twice its
+    /// share of the memory may do so up to half of the largest window, one that takes up to four times as much up to a
+    /// quarter, and so on (`__tcp_grow_window`).
+    pub fn bears(&self, len: u32, opened: u64) -> bool {
+        let (mut taken, mut window) = (self.share_taken(len), self.most * self.share / WHOLE);
+        while taken > u64::from(len) {
+            (taken, window) = (taken / 2, window / 2);
+            if opened > window {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn share_taken(&self, len: u32) -> u64 {
+        received_memory(u64::from(len)) * self.share / WHOLE
     }
 
     /// The share of payload in the memory.

@@ -338,7 +338,12 @@ impl Connection {
             share: self.subflows.iter().map(|subflow| subflow.receiver.share()).min().unwrap_or(DEFAULT_SHARE),
         };
         if let Some(per_round) = self.incoming.tune(now, around) {
-            (0..self.subflows.len()).for_each(|at| self.subflows.receiver(at).grow(per_round));
+            for at in 0..self.subflows.len() {
+                // Linux measures nothing on a subflow before its SYN was answered.
+                if !matches!(self.subflows[at].state, State::SynSent | State::SynReceived) {
+                    self.subflows.receiver(at).grow(per_round);
+                }
+            }
         }
     }
 

@@ -112,7 +112,7 @@ impl Connection {
         mapping: KnownMapping,
     ) -> Option<Placed> {
         self.subflows.replace_mappings(at, mapping);
-        self.note_arrival(now, at, segment);
+        self.note_arrival(now, at, segment, true);
         let len = mapping.end - mapping.start;
         // Bytes that the stream has already, through another subflow, are not placed again.
         let known = self.incoming.next().saturating_sub(mapping.stream_offset);

@@ -419,7 +419,7 @@ impl Connection {
             self.subflows.change(at).receiver.acknowledge_now();
             return None;
         }
-        let rtt = self.note_arrival(now, at, segment);
+        let rtt = self.note_arrival(now, at, segment, start <= expected);
         let window = self.incoming.window(self.subflows[at].receiver.own_window());
         let new = self.subflows.receiver(at).on_data(now, start, end, stream_offset, rtt, window);
         // Bytes that the stream has already are not placed again. Linux probes a window of zero with the previous data
@@ -437,7 +437,7 @@ impl Connection {
 
     /// New data arrived: measures the round trip as a receiver sees it, opens the window, and adapts the delay of
     /// acknowledgments. Returns the sender's round trip.
-    pub(super) fn note_arrival(&mut self, now: Instant, at: usize, segment: &Segment) -> Duration {
+    pub(super) fn note_arrival(&mut self, now: Instant, at: usize, segment: &Segment, in_order: bool) -> Duration {
         let subflow = &self.subflows[at];
         let (rtt, variance) = (subflow.sender.rtt().srtt(), subflow.sender.rtt().variance_term());
         let segment_len = subflow.payload_room(TIMESTAMPS_LEN);
@@ -446,7 +446,7 @@ impl Connection {
         if let Some(t) = segment.timestamps {
             receiver.measure(now, t.echo, segment.payload_len);
         }
-        let widened = receiver.widen(segment.payload_len, segment_len);
+        let widened = receiver.widen(segment.payload_len, segment_len, in_order);
         if mode == Mode::Plain {
             self.incoming.set_share(receiver.share());
         }

@@ -4,6 +4,7 @@
 //! and while a hole is open; otherwise every second one, or the delayed-acknowledgment timer.
 
 use super::rtt::timestamp;
+use crate::packet_memory::received_memory;
 use crate::reassembly::{Note, Piece, Reassembly};
 use crate::receive_memory::ReceiveMemory;
 use anabranch_segment::{Segment, Timestamps};
@@ -104,6 +105,8 @@ pub(crate) struct Receiver {
     opened: u64,
     /// How far it may open.
     memory: ReceiveMemory,
+    /// A packet in order with this payload leaves no memory to open the window further; zero if not known.
+    widest_for: u32,
     /// The window in the last segment that was sent on this subflow.
     advertised: u64,
     /// A PSH arrived since the last acknowledgment, so the sender may wait for the next one; and another end of its
@@ -141,6 +144,7 @@ impl Receiver {
             quick_acks: 0,
             opened,
             memory,
+            widest_for: 0,
             advertised: opened,
             pushed: false,
             pushed_twice: false,
@@ -179,18 +183,33 @@ impl Receiver {
     /// The connection's buffer grew, because the application read so much in a round trip: this subflow's follows.
     pub fn grow(&mut self, per_round: u64) {
         self.memory.grow(per_round, self.reach());
+        self.widest_for = 0;
     }
 
     /// A packet of `len` bytes arrived: the window opens by two full segments of `segment` bytes, as far as there is
-    /// memory in addition to this packet (Linux's `tcp_grow_window`). Returns whether it did.
-    pub fn widen(&mut self, len: u32, segment: u32) -> bool {
+    /// memory in addition to this packet (Linux's `tcp_grow_window`). A packet out of order takes its memory only after
+    /// that (`tcp_data_queue_ofo`). Returns whether the window opened.
+    #[inline]
+    pub fn widen(&mut self, len: u32, segment: u32, in_order: bool) -> bool {
+        let is_widest = len == self.widest_for && in_order;
+        !is_widest && self.try_to_widen(len, segment, in_order)
+    }
+
+    fn try_to_widen(&mut self, len: u32, segment: u32, in_order: bool) -> bool {
         if len > self.full_size {
             self.memory.set_share(ReceiveMemory::share_of(len));
+            self.widest_for = 0;
         }
-        let widest = self.memory.payload().saturating_sub(u64::from(len));
-        let opens = len >= LEAST_OPENING && self.opened < widest;
+        let taken = if in_order { received_memory(u64::from(len)) } else { 0 };
+        let widest = self.memory.room_for_payload(taken);
+        if self.opened >= widest {
+            self.widest_for = if in_order { len } else { 0 };
+            return false;
+        }
+        let opens = len >= LEAST_OPENING && self.memory.bears(len, self.opened);
         if opens {
-            self.opened = (self.opened + 2 * u64::from(segment.max(len))).min(widest);
+            let step = if self.memory.is_well_used(len) { segment } else { self.full_size };
+            self.opened = (self.opened + 2 * u64::from(step.max(len))).min(widest);
         }
         opens
     }

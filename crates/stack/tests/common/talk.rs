@@ -240,9 +240,14 @@ impl Talk {
         self.join_syn(path, address_id, token(OUR_KEY));
         self.emitted();
         self.wait_until(self.now + 20);
+        self.join_ack(path);
+        self.emitted();
+    }
+
+    /// The third segment of a join.
+    pub fn join_ack(&mut self, path: usize) {
         let hmac = join_proof(PEER_KEY, OUR_KEY, [PEER_NONCE, self.nonce])[..20].try_into().unwrap();
         self.deliver(path, peer(1, 1).option(MptcpOption::JoinAck { hmac }));
-        self.emitted();
     }
 
     pub fn join_syn(&mut self, path: usize, address_id: u8, token: u32) {

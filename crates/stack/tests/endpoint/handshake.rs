@@ -127,13 +127,24 @@ fn a_server_takes_a_join_with_the_right_proof() {
     // Data before the HMAC is not accepted.
     assert!(talk.deliver(1, peer(1, 1).data(0, 100)).is_none());
     assert_eq!(talk.emitted(), NOTHING);
-    let hmac = join_proof(PEER_KEY, OUR_KEY, [PEER_NONCE, nonce])[..20].try_into().unwrap();
-    talk.deliver(1, peer(1, 1).option(MptcpOption::JoinAck { hmac }));
+    talk.join_ack(1);
     assert_eq!(talk.emitted(), ["1 ACK 1 ack 1 data-ack 0"]);
     // That was lost, so the third arrives again.
-    talk.deliver(1, peer(1, 1).option(MptcpOption::JoinAck { hmac }));
+    talk.join_ack(1);
     assert_eq!(talk.emitted(), ["1 ACK 1 ack 1 data-ack 0"]);
     assert!(talk.deliver(1, peer(1, 1).data(0, 100)).is_some());
+}
+
+#[test]
+fn the_fourth_segment_of_a_join_leaves_before_data() {
+    let mut talk = Talk::served(two_paths());
+    talk.end.write(100_000);
+    talk.join_syn(1, 2, token(OUR_KEY));
+    talk.emitted();
+    talk.wait_until(40);
+    talk.join_ack(1);
+    let payloads: Vec<_> = talk.emitted_segments().iter().map(|(path, segment)| (*path, segment.payload_len)).collect();
+    assert_eq!(payloads[..2], [(1, 0), (1, 1_428)]);
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl Bed {
 
     fn arrive_bytes(&mut self, start: u64, end: u64) {
         let len = (end - start) as u32;
-        let opens = self.receiver.widen(len, PACKET);
+        let opens = self.receiver.widen(len, PACKET, start <= self.receiver.next());
         self.receiver.adapt_delay(at(self.now), len, (self.rtt, self.variance), |_| WINDOW, opens);
         self.receiver.on_data(at(self.now), start, end, start - 1, self.rtt, WINDOW);
         while self.receiver.pop().is_some() {}
@@ -440,4 +440,37 @@ fn while_the_window_opens_every_packet_is_answered() {
     assert!(bed.answer().is_some());
     bed.arrives(next + 1);
     assert_eq!(bed.answer(), None);
+}
+
+/// A receiver whose window has opened to `opened` bytes of a buffer for `payload` bytes, after a packet of `len`.
+fn opened_to(opened: u64, payload: u64, len: u32) -> Receiver {
+    let mut memory = buffer(payload);
+    memory.set_share(ReceiveMemory::share_of(len));
+    let mut receiver = Receiver::new((memory, opened));
+    receiver.adapt_delay(at(1000), len, (ms(100), ms(200)), |_| WINDOW, false);
+    receiver
+}
+
+#[test]
+fn a_packet_out_of_order_opens_the_window_before_it_takes_memory() {
+    // The window has all of the buffer but 500 bytes: less than the packet takes.
+    let mut receiver = opened_to(WINDOW - 500, WINDOW, PACKET);
+    let opens = [true, true, false, false].map(|in_order| receiver.widen(PACKET, PACKET, in_order));
+    assert_eq!(opens, [false, false, true, false]);
+    assert_eq!(receiver.own_window().opened, WINDOW);
+}
+
+#[test]
+fn a_short_packet_opens_a_narrow_window_by_two_of_the_largest_that_arrived() {
+    const LARGEST: u32 = 1_420;
+    // 200 bytes take 1,280 of memory, in which there should be 785 of payload: less than four times as many.
+    let most = ReceiveMemory::share_of(LARGEST) * 2 * 10 * WINDOW / 256;
+    let opened = |from: u64, len: u32| {
+        let mut receiver = opened_to(from, 5 * WINDOW, LARGEST);
+        receiver.widen(len, LARGEST + 28, true);
+        receiver.own_window().opened - from
+    };
+    assert_eq!([most / 4, most / 4 + 1].map(|from| opened(from, 200)), [2 * u64::from(LARGEST), 0]);
+    assert_eq!(opened(most / 4, 127), 0, "too short");
+    assert_eq!(opened(most / 4, LARGEST), 2 * u64::from(LARGEST + 28), "a full one: two of the largest possible");
 }
