@@ -127,8 +127,8 @@ def test_the_page_counts_the_verdicts_of_its_tables(mark: str) -> None:
     words = Counter(verdict for *_, verdict in rows)
     means = sum(agrees(float(simulated), float(live), tolerance) for simulated, live, tolerance, _ in rows)
     assert rest.startswith(
-        f"\nOf {len(rows)} comparisons {words['pass']} pass, {words['inconclusive']} are inconclusive and "
-        f"{words['differs']} differ; {means} means are within the tolerances.\n"
+        f"\n{len(rows)} comparisons: {words['pass']} pass, {words['inconclusive']} inconclusive, "
+        f"{words['differs']} different; {means} means are within the tolerances.\n"
     )
     assert set(words) == {"pass", "inconclusive", "differs"}
 

@@ -161,9 +161,9 @@ class Report:
         """How many comparisons have which outcome, and how many means agree."""
         words = Counter(Equivalence(row["verdict"]).word for part in self.parts for row in part.rows)
         total = words.total()
-        ways = f"{words['pass']} pass, {words['inconclusive']} are inconclusive and {words['differs']} differ"
+        ways = f"{words['pass']} pass, {words['inconclusive']} inconclusive, {words['differs']} different"
         agree = sum(row["means_agree"] for part in self.parts for row in part.rows)
-        return f"Of {total} comparisons {ways}; {agree} means are within the tolerances."
+        return f"{total} comparisons: {ways}; {agree} means are within the tolerances."
 
 
 def _of_case(found: Found) -> dict[str, Any]:
