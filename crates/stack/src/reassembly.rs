@@ -62,7 +62,7 @@ impl<T: Note> Reassembly<T> {
         self.bytes
     }
 
-    /// The memory that Linux counts for them, if each piece is a packet. One that fits behind the one before takes none.
+    /// The memory that Linux counts for them, if each piece is a packet. What fits behind the one before takes none.
     pub fn memory(&self) -> u64 {
         self.memory
     }
