@@ -277,7 +277,7 @@ impl Connection {
                 // A server's subflows stand in the order of their completed joins, as Linux's (`mptcp_finish_join`).
                 let at = self.move_last(at);
                 self.establish(now, at);
-                // The fourth segment leaves before data.
+                // In Linux the fourth segment leaves before data, which has the same echo of a timestamp.
                 self.waits.acknowledges_first = true;
                 Some(at)
             }
