@@ -203,7 +203,9 @@ impl Receiver {
         let taken = if in_order { received_memory(u64::from(len)) } else { 0 };
         let widest = self.memory.room_for_payload(taken);
         if self.opened >= widest {
-            self.widest_for = if in_order { len } else { 0 };
+            if in_order {
+                self.widest_for = len;
+            }
             return false;
         }
         let opens = len >= LEAST_OPENING && self.memory.bears(len, self.opened);
